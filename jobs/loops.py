@@ -65,7 +65,7 @@ CORE = (
 
 
 def all_loops() -> tuple[Loop, ...]:
-    """Return the core's loops and those of the extensions."""
+    """Return the loops of the core and of the extensions."""
     return (*CORE, *(loop for hook in extensions.having("loops") for loop in hook()))
 
 
@@ -110,7 +110,7 @@ class LoopRunner:
         while not self._stop.is_set():
             try:
                 self._lead(loop, attempts)
-            except Exception as problem:  # a broken loop must not end the others
+            except Exception as problem:  # a broken loop must not end the other loops
                 connections.close_all()
                 self._stop.wait(attempts.failed(problem))
         connections.close_all()

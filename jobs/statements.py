@@ -29,7 +29,7 @@ TIMESTAMPTZ, UUID = adapters.types["timestamptz"].oid, adapters.types["uuid"].oi
 
 
 class Statements:
-    """The statements of one app; names are those of the files."""
+    """The statements of one app, by the names of their files."""
 
     def __init__(self, folder: Path) -> None:
         """Find the files; their text is read later. Stored functions are no statements."""
@@ -209,7 +209,7 @@ class _TimeLoader(Loader):
     """Reads a timestamptz in a twentieth of the time that psycopg's own loader takes."""
 
     def load(self, data: Buffer) -> datetime:
-        """Return the time in UTC, whatever the session's time zone is."""
+        """Return the time in UTC, regardless of the session's time zone."""
         return _time(bytes(data))
 
 

@@ -1,7 +1,7 @@
-"""What fairness costs: the product's claim in several situations, in turns on one connection.
+"""The cost of fairness: the product's claim in several situations, in turns on one connection.
 
-The backend's own CPU time counts (Linux tells it in nanoseconds), because it depends least on who
-else uses the machine; without it the time on the clock does.
+The backend's own CPU time counts, which Linux reports in nanoseconds. It depends least on other
+processes of the machine. Without it, the wall-clock time counts.
 """
 
 import time
@@ -25,7 +25,7 @@ ONE_QUEUE, HUNDRED, MANY_TENANTS, OF_A_SCOPE = 1.1, 2.0, 2.0, 2.0
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A claim in one situation, and what each slice of it took per job."""
+    """A claim in one situation, and the time of each slice of it per job."""
 
     title: str
     given: Mapping[str, Any]
@@ -33,12 +33,12 @@ class Way:
     wall_us: list[float] = field(default_factory=list)
 
     def at(self) -> float:
-        """Return the CPU time of the backend per job in us, or the time where it is not told."""
+        """Return the CPU time of the backend per job in us, or the wall-clock time without it."""
         return median(self.cpu_us) or median(self.wall_us)
 
 
 def of_queues(stage: Stage, slices: int) -> Iterator[Finding]:
-    """Compare the claim as a FETCH without a pool makes it, and that of 100 weighted queues."""
+    """Compare the claim of a FETCH without a pool with the claim of 100 weighted queues."""
     version = stage.database.number("SELECT version FROM ojs_terms WHERE id = 1")
     for count, claims in CLAIMS.items():
         names = [f"cost{count}-{n}" for n in range(100)]
@@ -60,7 +60,7 @@ def of_queues(stage: Stage, slices: int) -> Iterator[Finding]:
 
 
 def of_tenants(stage: Stage, slices: int, tenants: int, each: int) -> Iterator[Finding]:
-    """Compare the claim from a queue that many tenants share with that from one of one tenant."""
+    """Compare claims from a queue that many tenants share and from a queue of a single tenant."""
     stage.fill({("alone", "t0"): tenants * each})
     for queue in ("shared", "scoped"):
         stage.fill({(queue, f"t{n}"): each for n in range(tenants)})

@@ -36,7 +36,7 @@ def worst_share(order: Sequence[str], shares: Mapping[str, float], window: int) 
 def longest_wait(
     order: Sequence[str], stocks: Mapping[str, int], refills: Iterable[Refill] = ()
 ) -> dict[str, int]:
-    """Return for each name the most turns in a row that others got while it had jobs.
+    """Return for each name the most turns in a row that other names got while it had jobs.
 
     `stocks` are the jobs at the beginning. A name whose longest wait is below 1/r had at least the
     whole part of N x r of any N turns in a row.

@@ -1,6 +1,6 @@
 -- tenant_places: the activity of some tenants in the last `minutes` up to the last aggregation.
--- With their oldest waiting job, and the sums of all tenants at the last survey.
--- Reads the head of each lane that has jobs, of 200 lanes of each tenant.
+-- Also their oldest waiting job, and the sums of all tenants at the last survey. Reads the heads of
+-- up to 200 lanes of each tenant.
 SELECT x.id, coalesce(x.id = ANY (s.loud), false), coalesce(a.enqueued, 0)::bigint,
        coalesce(a.started, 0)::bigint, coalesce(a.completed, 0)::bigint,
        coalesce(a.failed, 0)::bigint, w.since, coalesce(w.is_eligible, false),

@@ -1,7 +1,6 @@
--- lags: how long ago the oldest unsent revision of each peer was made, in ms; 0: it has all revisions.
--- `most` bounds the count of pending revisions. Events that replication has not read yet (`unread`)
--- count
--- for every peer.
+-- lags: how long ago the oldest unsent revision of each peer was made, in ms; 0: it has all
+-- revisions. `most` bounds the count of pending revisions. Events that replication has not read yet
+-- (`unread`) count for every peer.
 WITH unread AS MATERIALIZED (
     SELECT coalesce((SELECT greatest(0, extract(epoch FROM now() - e.at) * 1000)
                        FROM ojs_event AS e

@@ -1,6 +1,5 @@
--- note_lags: store the lags of peers, and the time since when a lag exceeds `late_ms`. Peers that are
--- not
--- named are not late. Returns the late peers.
+-- note_lags: store the lags of peers, and the time since when a lag exceeds `late_ms`. Peers that
+-- are not named are not late. Returns the late peers.
 -- Locks: rows of peers, in the order of their regions.
 WITH given AS MATERIALIZED (
     SELECT g.region, g.lag_ms

@@ -1,6 +1,5 @@
--- settle: correct rows that this transaction stored. `keys` is a JSON array of federation ids with
--- their
--- final jobs, null: no job. `reserve` has locked the keys.
+-- settle: correct the keys that this transaction stored. `keys` is a JSON array of federation ids
+-- with their final jobs; null: no job, and the key is deleted. `reserve` has locked the keys.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(keys)s::json)
         AS g (tenant text, federation_id uuid, job_id uuid)

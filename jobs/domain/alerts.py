@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert: `subject` names the affected thing among those of its `kind`."""
+    """One alert: `subject` names the affected object, such as a queue, for its `kind`."""
 
     kind: str  # "queue_starved"
     subject: str

@@ -2,7 +2,7 @@
 
 A secret has 256 random bits, so the fast hash cannot be searched and is the default. The slow
 hashes are for operators whose rules require one. A stored hash names its kind, so keys of all three
-kinds work at the same time: SHA-256 is its 32 bare bytes, the others are text with parameters.
+kinds work at the same time: SHA-256 is 32 bare bytes, and the slow hashes are text with parameters.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ ARGON2: Final = b"$argon2"
 COST, BLOCK, LANES, SALT_BYTES, HASH_BYTES = 16_384, 8, 1, 16, 32
 MEMORY: Final = 64 * 1024 * 1024  # more than a hash takes: OpenSSL's own bound is below that
 
-_argon2: Final = PasswordHasher()  # the library's parameters, which are those of RFC 9106
+_argon2: Final = PasswordHasher()  # the library's parameters, as in RFC 9106
 
 
 def hashed(secret: str, hasher: str) -> bytes:

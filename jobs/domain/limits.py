@@ -60,7 +60,7 @@ class LimitPolicy:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
-        """Restore what `to_row` stored."""
+        """Restore a policy from the row that `to_row` made."""
         return cls(**{name: value for name, value in row.items() if name != "gap_ms"})
 
     def to_wire(self) -> dict[str, Any]:

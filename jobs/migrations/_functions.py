@@ -5,8 +5,8 @@ the composite types that functions pass on. No table may use one of these types:
 replace a type, so a changed `types.sql` drops all of them with their functions and makes them anew.
 
 `manage.py migrate` calls `install_changed` after every run, so no migration has to name functions.
-A migration whose tables the present functions cannot use names the functions that it needs with
-`InstallFunctions`: they come in its own transaction.
+If the present functions cannot use the tables of a migration, the migration names the functions
+that it needs with `InstallFunctions`. It installs them in its own transaction.
 """
 
 import re
@@ -89,10 +89,10 @@ def create(cursor: Any) -> None:
 
 
 def install_changed(connection: Any) -> list[str]:
-    """Make the functions that differ from their sources and drop those without a source.
+    """Make the functions that differ from their sources and drop functions without a source.
 
-    Returns the names, with `-` before dropped ones. One transaction. Only functions of the schema
-    that the search path begins with count.
+    Returns the names, with `-` before a dropped name. One transaction. Only functions of the first
+    schema of the search path count.
     """
     with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
         made = _make_changed(cursor, sources())
@@ -106,7 +106,7 @@ def install_changed(connection: Any) -> list[str]:
 class InstallFunctions(Operation):
     """Make the named functions in the migration's transaction, as their sources are today.
 
-    A name that a later release has dropped is passed over.
+    It skips a name that a later release has dropped.
     """
 
     reduces_to_sql = False
@@ -123,7 +123,7 @@ class InstallFunctions(Operation):
     def database_forwards(
         self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
     ) -> None:
-        """Make those that differ."""
+        """Make the named functions that differ from their sources."""
         connection = schema_editor.connection
         with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
             _make_changed(cursor, [name for name in self.names if name in sources()])
@@ -134,7 +134,7 @@ class InstallFunctions(Operation):
         """Leave them: the sources of an earlier release are not here."""
 
     def describe(self) -> str:
-        """Say what it does."""
+        """Describe the operation."""
         return f"Install the functions {', '.join(self.names)}"
 
 
@@ -171,9 +171,10 @@ def _make_changed(cursor: Any, names: Iterable[str]) -> list[str]:
 
 
 def _renew_types(cursor: Any, kept: str | None) -> list[str]:
-    """Make the types anew if they differ; returns the functions to make anew, which name one.
+    """Replace the types if they differ; return the functions to replace, which name a type.
 
-    Also those that name one in their body alone: sessions keep them compiled for the old type.
+    A function that names a type only in its body counts too: sessions keep it compiled for the old
+    type.
     """
     if kept == hashes()[TYPES] and set(_present_types(cursor)) == set(named_types()):
         return []
@@ -199,7 +200,7 @@ def _drop_types(cursor: Any) -> None:
 
 
 def _make(cursor: Any, name: str) -> None:
-    """Make one function and leave no other of its name, whatever the arguments."""
+    """Make one function, and drop all other functions of its name, with any arguments."""
     before = _named(cursor, name)
     if len(before) > 1 or not _is_made(cursor, name):
         _drop(cursor, before)

@@ -1,4 +1,4 @@
-"""Claims, and why a job is not claimed."""
+"""Claims, and the explanation why a job is not claimed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,28 +23,33 @@ class Hints(NamedTuple):
 
 @dataclass(slots=True)
 class Claimed:
-    """The answer of one claim; `heads` has (queue, lane, seq, rank, vt) per job, for the hints."""
+    """The answer of one claim; `heads` has (queue, lane, seq, rank, vt) of each job for the hints.
+
+    `opens_ms`: in how many ms a limit that held jobs back opens by itself. `over_limit`: lanes over
+    a limit whose policy is not to wait. `blocked_on`: see Claimer.blocked_on.
+    """
 
     jobs: list[Job]
     heads: list[tuple[str, int, int, int, float]]
     directive: int = 0
     is_due: bool = False
-    opens_ms: int | None = None  # until a limit that held jobs back opens by itself
-    over_limit: list[dict[str, int]] = field(default_factory=list)  # jobs that shall not wait
-    is_stale: bool = False  # the plan follows from a configuration version that is no longer
-    worker_pool: str | None = None  # the pool the worker is in instead; empty: none
-    blocked_on: int | None = None  # the lock that may have hidden jobs; see Claimer.blocked_on
-    declared: int | None = None  # what the worker has declared instead; 0: nothing
-    is_foreign: bool = False  # the worker is of another tenant than the caller
+    opens_ms: int | None = None
+    over_limit: list[dict[str, int]] = field(default_factory=list)
+    is_stale: bool = False  # the configuration version of the plan is out of date
+    worker_pool: str | None = None  # the worker's pool if the claim named another; empty: none
+    blocked_on: int | None = None  # the lock that may have hidden jobs
+    declared: int | None = None  # the declaration if the claim named another; 0: none
+    is_foreign: bool = False  # the worker belongs to another tenant than the caller
 
 
 class Claimer(NamedTuple):
-    """Who claims; `pool` is the one it is taken to be in, `says_pool` whether it said so itself.
+    """The worker of a claim, with the facts that this process assumes about it.
 
-    `prefetches`: its concurrency does not bound the claim, it keeps count by itself. `blocked_on`
-    is what its last claim said: the claim waits for that lock first. `declared` is what the worker
-    is taken to have declared, null: the request says so itself. `tenant` is the one that the caller
-    is bound to. `heard_ms` is how old a sign of the worker's life is when the next one is noted.
+    `pool` is its pool; `says_pool` is true if the worker itself named the pool. `prefetches`: its
+    concurrency does not bound the claim, because the worker counts its jobs itself. `blocked_on` is
+    this member of the previous answer: the claim waits for that lock first. `declared` is the
+    worker's declaration; None: the request has its own. `tenant` is the tenant that the caller is
+    bound to. `heard_ms` is the age of the last sign of life at which the claim notes a new one.
     """
 
     worker_id: str | None = None
@@ -116,7 +121,7 @@ def _read_signals(answer: Claimed, found: dict[str, Any], queues: Sequence[str])
 
 
 def _in_turn(found: list[Job], order: Sequence[str]) -> list[Job]:
-    """Return jobs in the order of the queues that they are of."""
+    """Return jobs in the order of their queues in `order`."""
     waiting: dict[str, list[Job]] = {}
     for job in reversed(found):
         waiting.setdefault(job.queue, []).append(job)
@@ -148,9 +153,9 @@ def _add_job(answer: Claimed, row: list[Any], worker_id: str | None, pool: str |
 def explain(
     job_id: str, *, most: int, lanes: int, silence_ms: int, minutes: int
 ) -> dict[str, Any] | None:
-    """Read what a claim would find about a job, members as in `sql/functions/explain/explain.sql`.
+    """Read the findings of a claim about a job, members as in `sql/functions/explain/explain.sql`.
 
-    Times are parsed. None: there is no such job.
+    Times are parsed. None: the job does not exist.
     """
     params = {
         "id": job_id, "most": most, "lanes": lanes, "silence_ms": silence_ms, "minutes": minutes,

@@ -11,7 +11,7 @@ from jobs.queries.base import as_json, run
 
 
 class LimitKey(NamedTuple):
-    """What names a limit; kinds are in domain/limits.py."""
+    """The key of a limit; kinds are in domain/limits.py."""
 
     kind: int
     tenant: str
@@ -19,9 +19,9 @@ class LimitKey(NamedTuple):
 
 
 def limits(policies: Mapping[LimitKey, LimitPolicy]) -> dict[LimitKey, int]:
-    """Find or make limits with these policies, or set them; returns their ids.
+    """Make limits with these policies, or set the policies of existing limits; return their ids.
 
-    A limit that another transaction is just making is absent: ask again.
+    A limit that another transaction is just making is absent: call again.
     """
     keys = sorted(policies)
     wanted = [
@@ -42,7 +42,7 @@ def outlook(
     slots: int,
     silence_ms: int,
 ) -> dict[str, Any]:
-    """Read how full pools are and which turns come next, as `functions/rotation/outlook.sql`."""
+    """Read the load of pools and the next turns, as `functions/rotation/outlook.sql`."""
     params = {
         "pools": list(pools), "plans": as_json(list(plans)), "queue": queue,
         "slots": slots, "silence_ms": silence_ms,
@@ -52,7 +52,7 @@ def outlook(
 
 
 class LimitNow(NamedTuple):
-    """A limit, how many of its jobs are active and wait, and when they started."""
+    """A limit with the numbers of its active, waiting and started jobs."""
 
     id: int
     kind: int
@@ -69,7 +69,7 @@ class LimitNow(NamedTuple):
 
 
 def limit_states(ids: Sequence[int]) -> list[LimitNow]:
-    """Read limits with what counts for them now, in the order of `ids`; ended overrides absent."""
+    """Read limits with their present usage, in the order of `ids`; ended overrides are absent."""
     return [
         LimitNow(*row[:4], *(text and orjson.loads(text) for text in row[4:6]), *row[6:])
         for row in run("limit_states", {"ids": list(ids)})
@@ -77,12 +77,12 @@ def limit_states(ids: Sequence[int]) -> list[LimitNow]:
 
 
 def limit_loads(most: int) -> list[tuple[int, str, int, int]]:
-    """Return kind, key, active and waiting jobs of all limits but those of tenants."""
+    """Return kind, key, active and waiting jobs of all limits except limits of tenants."""
     return [(row[0], row[1], row[2], row[3]) for row in run("limit_loads", {"most": most})]
 
 
 def override_limit(limit_id: int, policy: LimitPolicy | None, until: datetime | None) -> None:
-    """Let another policy count for a limit, or (None) its own again."""
+    """Override the policy of a limit, or (None) end the override."""
     row = as_json(policy.to_row()) if policy else None
     slot_ms = policy.slot_ms if policy else None
     run("override_limit", {"id": limit_id, "policy": row, "until": until, "slot_ms": slot_ms})

@@ -1,4 +1,4 @@
-"""Manage the worker processes: start them, pass signals on, replace ended ones."""
+"""Manage the worker processes: start them, pass signals on, replace ended processes."""
 
 import logging
 import signal

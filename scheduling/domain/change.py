@@ -1,6 +1,6 @@
 """Parse the changes of a simulation: pools, defaults, queues, workers.
 
-The format and the parsers are those of the API. An error raises Unprocessable and names the member.
+The API has the same format and parsers. An error raises Unprocessable and names the member.
 """
 
 from collections.abc import Callable, Mapping

@@ -39,7 +39,7 @@ class Stats:
 def stats(window_ms: int, name: str | None = None) -> Stats:
     """Count the starts in the window that ends now: of one pool, or of all workers.
 
-    For a pool, started and active jobs are those of its workers. Raises NotFound.
+    For a pool, the jobs of its workers count as started and active. Raises NotFound.
     """
     pools = pool_cache.latest()
     if name is None:

@@ -103,7 +103,7 @@ def _starving(queues: Mapping[str, Watched], seen: Mapping[str, OpenQueue]) -> l
 
 
 def _waits(seen: Mapping[str, OpenQueue]) -> dict[str, Wait]:
-    """Return the waits of now; store new rows and delete ended ones."""
+    """Return the present waits; store new rows and delete ended rows."""
     plain = QueueWatch.objects.exclude(queue__contains=NAMESPACE_END)
     rows = {row.queue: row for row in plain}
     over = [queue for queue in rows if queue not in seen or not seen[queue].is_open]

@@ -55,7 +55,7 @@ class Throttled:
     until: datetime
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the members of the contract that tell what is reduced."""
+        """Return the members of the contract that name the reduced values."""
         return {
             "action": f"{self.action}_reduced",
             f"original_{self.action}": self.original,

@@ -1,5 +1,5 @@
--- shares: the weights of all tenants with jobs to hand out, whether this tenant has any, and its
--- starts and all starts of the last minutes (as of the last aggregation).
+-- shares: the weights of all tenants with jobs to hand out, and whether this tenant has any. Also
+-- its starts and the starts of all tenants in the last minutes, as of the last aggregation.
 WITH eligible AS MATERIALIZED (
     SELECT DISTINCT l.tenant
       FROM ojs_lane AS l

@@ -1,10 +1,10 @@
--- survey: store the activity of all tenants in the last `minutes`, and the `most` busiest tenants in
--- order.
--- It also stores which of these are loud, and the weights of all tenants that have jobs to hand out.
--- Pages read this row instead of all tenants. Figures are as of the last aggregation. A tenant is loud
--- if it made more than half of all new jobs or starts, and at least `least`, while other tenants had
--- some, too. A lane that is offered counts even if another claim has just emptied it, since the
--- statement looks at no head.
+-- survey: store the activity of all tenants in the last `minutes`, and the `most` busiest tenants
+-- in order. It also stores which of these are loud, and the weights of all tenants that have jobs
+-- to hand out. Pages read this row instead of all tenants. Figures are as of the last aggregation.
+--
+-- A tenant is loud if it made more than half of all new jobs or starts, and at least `least`. Other
+-- tenants must have made some, too. An offered lane counts even if another claim has just emptied
+-- it, since the statement looks at no head.
 WITH lately AS MATERIALIZED (
     SELECT p.tenant, sum(p.enqueued) AS enqueued, sum(p.started) AS started
       FROM ojs_tenant_period AS p

@@ -14,8 +14,8 @@ from jobs.services.lanes.address import addressed
 from jobs.services.lanes.hints import LowWater, Waters, above
 from jobs.services.outcome.nack import Nack, nack
 
-PROMOTED_AT_FETCH = 200  # due jobs a FETCH moves by itself when the loops have not yet
-TRIES = 10  # how often a claim begins anew because what it went by had changed
+PROMOTED_AT_FETCH = 200  # due jobs that a FETCH promotes before the loop does
+TRIES = 10  # how often a claim starts again after a change of the configuration or of the worker
 
 waters = Waters()
 low_water = waters.of(None)
@@ -24,11 +24,12 @@ low_water = waters.of(None)
 def fetch(request: FetchRequest) -> queries.Claimed:
     """Claim up to `count` jobs for a worker; `directive` is set when it must not fetch.
 
-    One statement, each job to exactly one caller. Jobs that became due within the last loop
-    interval are promoted first, which takes two more. Raises PoolConflict for a worker that is in
-    another pool than it says.
-    A claim that found nothing but what others were at work on is repeated when they are done.
-    Queues that are named with their tenants are claimed one tenant after the other.
+    The claim is one statement and hands each job to exactly one caller. If jobs have become due and
+    the loop has not promoted them, two more statements promote them and claim again. If other
+    claims held all jobs, the claim waits for their locks and repeats. Queues that are named with
+    their tenants are claimed one tenant after another.
+
+    Raises PoolConflict if the worker names another pool than its own.
     """
     first, *others = addressed(request)
     claimed = _fetch(first)
@@ -58,7 +59,7 @@ def _fetch(request: FetchRequest) -> queries.Claimed:
 
 
 def _claim(request: FetchRequest, count: int) -> queries.Claimed:
-    """Plan and claim, anew while the terms or the worker's pool turn out to be others."""
+    """Plan and claim; repeat if the configuration version or facts of the worker are stale."""
     wanted = bindings.known(_declared(request))
     for _ in range(TRIES):
         plan = planned(wanted, count)
@@ -86,7 +87,7 @@ def _claim(request: FetchRequest, count: int) -> queries.Claimed:
 
 
 def _taken(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
-    """Claim, and give back what extensions keep from this worker; stale if that was all."""
+    """Claim, and requeue the jobs that extensions reject; stale if they reject all."""
     claimed = _try_out(plan, request)
     declined: set[str] = set()
     for hook in extensions.having("declines") if claimed.jobs else ():
@@ -99,20 +100,20 @@ def _taken(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
 
 
 def _nobodys(request: FetchRequest) -> FetchRequest:
-    """Return the request as one that names no worker: its id is that of another tenant's.
+    """Return the request without its worker id, which belongs to another tenant.
 
-    The answer is as if that one were not there, and nothing that it does counts for that one.
+    The answer is the same as if that worker did not exist, and the request is no sign of its life.
     """
     return _declared(replace(request, worker_id=None))
 
 
 def _declared(request: FetchRequest) -> FetchRequest:
-    """Return the request with what its worker declared before, unless it says so itself."""
+    """Return the request with the stored declaration of its worker, unless it has its own."""
     return _with(request, bindings.declared(request.worker_id))
 
 
 def _with(request: FetchRequest, known: Declaration) -> FetchRequest:
-    """Complete a request by what its worker declared; what the request says itself stays."""
+    """Complete a request from its worker's declaration; members of the request take precedence."""
     says_turns = request.strategy is not None or request.weights is not None
     if request.declaration is not None and says_turns:
         return request
@@ -128,7 +129,7 @@ def _with(request: FetchRequest, known: Declaration) -> FetchRequest:
 
 
 def planned(request: FetchRequest, count: int) -> ClaimPlan:
-    """Return what the extensions make of a request."""
+    """Return the plan of a claim after all extensions have changed it."""
     queues = tuple(dict.fromkeys(request.queues))
     plan = ClaimPlan(queues, count, tenant=request.tenant, pool=request.pool)
     for hook in extensions.having("plan"):
@@ -137,7 +138,7 @@ def planned(request: FetchRequest, count: int) -> ClaimPlan:
 
 
 def _try_out(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
-    """Claim, anew while locks of others may have hidden jobs: none answer with nothing then."""
+    """Claim; repeat while locks of other claims may have hidden all jobs."""
     blocked_on = None
     for _ in range(TRIES):
         claimed = _try(plan, request, blocked_on)
@@ -148,8 +149,8 @@ def _try_out(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
 
 
 def _try(plan: ClaimPlan, request: FetchRequest, blocked_on: int | None) -> queries.Claimed:
-    # a narrowed claim sees other heads than its neighbours: no bounds to or from it, but for those
-    # of the same routes
+    # A narrowed claim sees other heads than other claims. So claims of a tenant neither use nor set
+    # low-water marks, and claims of some version keys share them with claims of the same keys.
     is_whole = plan.tenant is None
     water = waters.of(plan.routes if plan.refuses else None)
     bounds = _bounds(plan, water) if is_whole else queries.Hints()

@@ -20,7 +20,7 @@ SOURCES = [(state, CODES[state]) for state in sorted(WAITING, key=lambda s: s !=
 
 
 def move_waiting(name: str, target: str, *, most: int) -> int:
-    """Move the waiting jobs of a queue behind those of another, at most `most`; returns how many.
+    """Move waiting jobs of a queue to the end of another, at most `most`; returns how many.
 
     Bounds of the target do not apply: these jobs were accepted already.
     """

@@ -55,7 +55,7 @@ def queues(*, limit: int, offset: int, tenant: str | None = None) -> tuple[list[
 
 
 def stats(name: str, tenant: str | None = None) -> QueueStats:
-    """Return the numbers of a queue, with a tenant those of its jobs alone. Raises NotFound."""
+    """Return the numbers of a queue; with a tenant, of its jobs alone. Raises NotFound."""
     queue = Queue.objects.filter(name=name).first()
     if queue is None:
         raise NotFound.of("queue", name)

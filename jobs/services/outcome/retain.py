@@ -191,7 +191,7 @@ def _rules() -> Iterator[_Rule]:
 
 
 def _remove(held: Sequence[queries.Prunable]) -> set[str]:
-    """Remove jobs that are locked, except those that an extension retains."""
+    """Remove locked jobs, except jobs that an extension retains."""
     watched = [row.id for row in held if row.watched]
     retained: set[str] = set()
     if watched:

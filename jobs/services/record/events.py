@@ -59,7 +59,7 @@ class StoredEvent:
 
 
 def latest(wanted: EventFilter, *, limit: int, offset: int = 0) -> tuple[list[StoredEvent], bool]:
-    """Read the latest events, newest first, and whether there are older ones."""
+    """Read the latest events, newest first, and whether older events follow."""
     rows = queries.events(
         _params(wanted), order=queries.NEWEST_FIRST, limit=limit + 1, offset=offset
     )

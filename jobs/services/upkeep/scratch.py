@@ -1,9 +1,9 @@
-"""A store of its own with the very same claim, in which time is what the caller says it is.
+"""A scratch store with the same claim as the live store, in which the caller sets the time.
 
-A schema with empty copies of the tables and with the stored functions made anew in it, for one
-session of its own: what runs in it cannot name a live table, takes no lock that others wait for,
-wakes nobody, and is gone afterwards. What killed processes left is removed by the next one. See
-docs/adr/0011-simulation.md.
+The store is a schema with empty copies of the tables and its own copy of the stored functions, for
+one session of its own. Statements in it cannot name a live table, take no lock that live statements
+wait for, and wake no worker. The schema is dropped at the end. If a process is killed, the next
+simulation removes its schema. See docs/adr/0011-simulation.md.
 """
 
 import logging
@@ -38,7 +38,7 @@ UNREAD: Final = ("ojs_event", "ojs_finished")  # a claim does not read them: no 
 
 
 class ScratchJob(NamedTuple):
-    """A job to store: which one of the caller's it is, and in which lane."""
+    """A job to store: the caller's number of it, and its lane."""
 
     number: int
     lane: LaneKey
@@ -46,10 +46,10 @@ class ScratchJob(NamedTuple):
 
 @contextmanager
 def scratch() -> Iterator["Scratch"]:
-    """Work in a new store. Inside, the ORM and all services of this thread see that store alone.
+    """Open a new store. Inside, the ORM and all services of this thread see that store alone.
 
-    The terms have the live version; extensions have to stand by what they plan and weigh. Raises
-    BackendError when the database does not let us make a schema.
+    Its configuration version is the live version, so extensions must not change the plans and
+    weights of that version. Raises BackendError if the database refuses to make the schema.
     """
     with _own_session():
         try:
@@ -65,7 +65,7 @@ def scratch() -> Iterator["Scratch"]:
 
 @contextmanager
 def _own_session() -> Iterator[None]:
-    """Give this thread another session, past any pooler: what is set in it ends with it."""
+    """Give this thread a session of its own, past any pooler: its settings end with it."""
     before = connections[DEFAULT_DB_ALIAS]
     own = connections.create_connection(conf().direct_database)
     connections[DEFAULT_DB_ALIAS] = own
@@ -89,7 +89,7 @@ def _copied() -> list[str]:
 def _drop() -> None:
     try:
         queries.drop_scratch()
-    except DatabaseError:  # the session is gone; the next one sweeps
+    except DatabaseError:  # the session has ended; the next simulation removes the schema
         logger.warning("scratch.left", exc_info=True)
 
 
@@ -97,16 +97,16 @@ class Scratch:
     """The open store of this thread."""
 
     def __init__(self) -> None:
-        """Know no lane yet."""
+        """Begin without a lane."""
         self._lanes: dict[LaneKey, int] = {}
-        self.version = queries.terms([]).version  # of the terms
+        self.version = queries.terms([]).version  # of the configuration
 
     def set_clock(self, at: datetime) -> None:
-        """Let it be this time."""
+        """Set the time in the store."""
         queries.set_clock(at)
 
     def configure(self, configs: Mapping[str, Mapping[str, Any]]) -> None:
-        """Make queues, each with what it is configured with."""
+        """Make queues, each with its configuration."""
         queries.make_queues(list(configs))
         policies = {LimitName(OF_QUEUE, ANY_TENANT, q): limit_of(c) for q, c in configs.items()}
         ids = self.limit({key: policy for key, policy in policies.items() if policy.has_any})
@@ -118,14 +118,14 @@ class Scratch:
         return queries.limits(policies) if policies else {}
 
     def override(self, policies: Mapping[str, LimitPolicy]) -> None:
-        """Let other limits than the configured ones count for queues."""
+        """Replace the configured limits of queues by other limits."""
         keys = {LimitName(OF_QUEUE, ANY_TENANT, q): policy for q, policy in policies.items()}
         for key, limit_id in self.limit(keys).items():
             config = Queue.objects.values_list("config", flat=True).get(name=key.key)
             queries.configure(key.key, config, limit_id)
 
     def enqueue(self, jobs: Sequence[ScratchJob]) -> None:
-        """Store jobs, in order, at once."""
+        """Store jobs, in order, in one statement."""
         missing = sorted({job.lane for job in jobs} - self._lanes.keys())
         if missing:
             self._lanes |= lanes.make(missing)
@@ -133,31 +133,31 @@ class Scratch:
         queries.enqueue(rows, terms=self.version, wake=True)
 
     def claim(self, request: FetchRequest) -> tuple[list[int], int | None]:
-        """Hand out jobs; returns their numbers in turn order.
+        """Hand out jobs; return their numbers in turn order.
 
-        And in how many ms a limit opens by itself that held some back, None: none does.
+        Also returns in how many ms a limit that held jobs back opens by itself; None: no limit.
         """
         plan = planned(request, request.count)
         if not plan.queues or plan.limit <= 0:
             return [], None
         by = queries.Claimer(request.worker_id, LONG_MS, request.pool, request.is_declared)
-        # without hints: they are looked over by the clock of the process, not by ours
+        # without hints: their age is measured by the clock of the process, not of this store
         claimed: Claimed = queries.claim(plan, by, LONG_MS, queries.Hints())
         if claimed.is_stale or claimed.worker_pool is not None or claimed.directive:
             raise RuntimeError(f"the claim of {request.worker_id} was refused: {claimed}")
         return [_number(job.id) for job in claimed.jobs], claimed.opens_ms
 
     def complete(self, numbers: Sequence[int]) -> None:
-        """End jobs that were handed out."""
+        """Complete jobs that were handed out."""
         acks = [{"id": _id(number), "has_result": False} for number in numbers]
         queries.complete(jsonio.dumps(acks), watched=True, heard_ms=None)
 
     def set_depths(self, jobs: Mapping[str, int]) -> None:
-        """Say how many jobs are available, where the claim does not count them to the end."""
+        """Set the counts of available jobs, which a claim reads beyond the bound of its count."""
         queries.set_depths(jobs)
 
     def analyze(self) -> None:
-        """Let the planner look at tables that have grown."""
+        """Give the planner statistics of tables that have grown."""
         if outgrown := queries.outgrown(_tables()):
             queries.analyze(outgrown)
 

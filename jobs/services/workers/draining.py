@@ -1,4 +1,4 @@
-"""Hold the state of a server process that is about to end: no new requests, no waiting ones.
+"""Hold the state of a server process that is about to end: no new and no waiting requests.
 
 Spec: contract 33.3. The signal handler calls `drain`; code that holds requests back polls it or
 registers a function.

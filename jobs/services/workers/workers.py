@@ -43,7 +43,7 @@ def direct(worker_id: str, verb: str) -> Standing:
 
 
 def direct_all(verb: str, pool: str | None = None) -> int:
-    """Give all live workers, or those of a pool, a directive; returns how many it reached."""
+    """Give all live workers (of a pool) a directive; return how many workers it reached."""
     wanted = DIRECTIVES[verb]
     alive = Worker.objects.filter(
         stopped_at=None, dead_at=None, directive__lte=_highest_before(wanted)

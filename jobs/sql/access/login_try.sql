@@ -1,6 +1,6 @@
--- login_try: count a login; returns how many there were in the window and how long it lasts.
--- The window ends `window_ms` after its first try, however many follow: no lock-out lasts for ever.
--- Locks: the one row, so that tries of several processes are counted one after another.
+-- login_try: count a login; returns the number of logins in the window and how long the window
+-- lasts. The window ends `window_ms` after its first try, so no lock-out lasts for ever.
+-- Locks: one row, so that tries of several processes are counted one after another.
 INSERT INTO ojs_login_window AS w (kind, digest, tries, ends_at)
 VALUES (%(kind)s, %(digest)s, 1,
         clock_timestamp() + %(window_ms)s::bigint * interval '1 millisecond')

@@ -4,7 +4,7 @@
 -- (services/enqueue/enqueue.py). A draft that matches a stored job is not stored: state 0, and `hit` and
 -- `hit_state` are the stored job. Stores nothing when `terms` is not the latest configuration version:
 -- see Terms in models/queues.py. A used id fails on the primary key.
--- Locks: those of ojs_unique_pass; none on shared rows except the locks of ojs_wake.
+-- Locks: the locks of ojs_unique_pass; none on shared rows except the locks of ojs_wake.
 WITH placed AS MATERIALIZED (
     SELECT d.*, t.run_at, t.dies_at,
            CASE WHEN d.hit IS NOT NULL THEN 0

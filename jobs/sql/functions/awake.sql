@@ -1,7 +1,7 @@
--- ojs_awake: tell whether a lane that receives a job is visible to the claim, and keep it so; null: it
--- is gone.
--- Locks: the lane's stripe, shared, until commit; why: ojs_wake. The look comes after the lock, with
--- the fresh snapshot that a function body gets.
+-- ojs_awake: return whether a lane that receives a job is visible to the claim, and keep it
+-- visible; null: the lane does not exist.
+-- Locks: the lane's stripe (shared), until commit; for the reason see ojs_wake. The read follows
+-- the lock, in the fresh snapshot of a statement in a function body.
 CREATE OR REPLACE FUNCTION ojs_awake(p_lane bigint) RETURNS boolean
 LANGUAGE plpgsql STRICT AS $$
 BEGIN

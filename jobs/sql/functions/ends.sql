@@ -1,11 +1,16 @@
--- ojs_ends: of the jobs of a queue (null: of all) that ended, by kind (terminal codes, 9 for the dead
--- letter), from `p_since` on and before `p_until`, beyond the place (`p_at`, `p_after`), the
--- `p_looked` that come first, latest end first or last. They are returned in no order.
--- Each queue is walked by the finished index, and the walks are merged: first a few of each. A walk
--- whose last row is among the merged ones may have more of them, so all are walked anew, four times
--- as far but not beyond what was merged last. So what is read grows with `p_looked`, and hardly with
--- the queues: a round reads five times as many at most, and there are as many rounds as there are
--- powers of four below the number of queues.
+-- ojs_ends: return the ended jobs of a queue (null: of all) by kind (terminal codes, 9 for the dead
+-- letter), in no order. They ended from `p_since` on and before `p_until`, beyond the place
+-- (`p_at`, `p_after`). The function returns the first `p_looked` of them, with the latest end first
+-- or last.
+--
+-- It walks each queue in the index of `ojs_finished` and merges the walks: first a few rows of each
+-- queue. If the merge uses the last row of a walk, that walk may have more rows that belong to the
+-- result. Then the function repeats all walks, four times as far, but not beyond the last merged
+-- row.
+--
+-- So the number of rows read grows with `p_looked` and hardly with the number of queues: a round
+-- reads at most five times as many rows. There are as many rounds as powers of four below the
+-- number of queues.
 CREATE OR REPLACE FUNCTION ojs_ends(
     p_queue text, p_kinds smallint[], p_since timestamptz, p_until timestamptz, p_at timestamptz,
     p_after uuid, p_ascending boolean, p_looked int)

@@ -1,5 +1,5 @@
--- ojs_fingerprint: what failures of a type have in common: the error's type, and its message without
--- what differs from one job to the next (ids, numbers, what stands in quotes).
+-- ojs_fingerprint: return a hash that equal failures of a type share: of the error's type, and of
+-- its message without the parts that differ between jobs (ids, numbers, quoted text).
 CREATE OR REPLACE FUNCTION ojs_fingerprint(p_type text, p_error jsonb)
 RETURNS text LANGUAGE sql STABLE AS $$
 SELECT left(md5(concat_ws(E'\n', p_type, coalesce(p_error ->> 'type', p_error ->> 'code'),

@@ -1,8 +1,9 @@
--- ojs_heard: note a sign of life of workers that heartbeated before, where the last one is older than
--- p_every_ms. A dead worker lives again; a stopped one stays stopped. See services/outcome/reap.py.
--- Locks: the workers, SKIP LOCKED, since the caller may hold leases, which a heartbeat locks after its
--- worker. Whoever has a worker locked notes a sign itself, or is the reaper, which then takes no lease
--- that is younger than the silence.
+-- ojs_heard: note a sign of life of workers that have sent a heartbeat, if their last sign is older
+-- than p_every_ms. A dead worker lives again; a stopped worker stays stopped. See
+-- services/outcome/reap.py.
+-- Locks: the workers (SKIP LOCKED), since the caller may hold leases, and a heartbeat locks leases
+-- after its worker. A transaction that holds a worker's row notes a sign itself, or is the reaper.
+-- The reaper then takes no lease that is younger than the silence.
 CREATE OR REPLACE FUNCTION ojs_heard(p_workers text[], p_every_ms bigint) RETURNS int
 LANGUAGE plpgsql STRICT AS $$
 DECLARE

@@ -1,5 +1,5 @@
--- ojs_in_force: whether maintenance that ends then is on, null: it has no end. While it is, nothing
--- is handed out or promoted.
+-- ojs_in_force: return whether maintenance that ends at a time is on; null: it has no end. During
+-- maintenance the server hands out and promotes no job.
 CREATE OR REPLACE FUNCTION ojs_in_force(p_ends_at timestamptz) RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT p_ends_at IS NULL OR p_ends_at > now()

@@ -1,5 +1,5 @@
--- ojs_known: tell whether lanes that receive jobs are there; for those that are not woken at once.
--- Raises OJS01 when a lane is gone: the caller's cache is stale and nothing may be stored.
+-- ojs_known: check that lanes that receive jobs exist, for lanes that are not woken at once.
+-- Raises OJS01 if a lane does not exist: the caller's cache is stale and it must store nothing.
 CREATE OR REPLACE FUNCTION ojs_known(p_lanes bigint[]) RETURNS boolean
 LANGUAGE plpgsql STRICT AS $$
 BEGIN

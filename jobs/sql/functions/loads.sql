@@ -1,6 +1,6 @@
--- ojs_loads: how many jobs wait in queues (available, scheduled, pending, retryable), and how many
--- bytes they have; exact at the caller's snapshot: the folded counts plus the events not folded yet.
--- A queue where nothing ever waited is absent.
+-- ojs_loads: return how many jobs wait in queues (available, scheduled, pending, retryable), and
+-- their bytes. The numbers are exact at the caller's snapshot: the aggregated counts plus the
+-- unaggregated events. A queue in which no job ever waited is absent.
 CREATE OR REPLACE FUNCTION ojs_loads(p_queues text[])
 RETURNS TABLE (queue text, jobs bigint, bytes bigint) LANGUAGE sql STABLE AS $$
 SELECT c.queue, sum(c.jobs)::bigint, sum(c.bytes)::bigint FROM (

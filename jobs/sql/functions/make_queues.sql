@@ -1,7 +1,7 @@
--- ojs_make_queues: make those of the queues that are not there, configured as the template says;
--- returns their names. Called by whatever may meet a new name.
--- Locks: new rows only, in order; a concurrent maker of the same queue is waited for. Then the row of
--- its limit, as whoever configures a queue locks them.
+-- ojs_make_queues: make the queues that do not exist, configured by the template, and return their
+-- names. Each statement that may meet a new name calls it.
+-- Locks: new rows only, in order; it waits for a concurrent maker of the same queue. Then the row
+-- of the queue's limit: a change of a queue's configuration uses the same order.
 CREATE OR REPLACE FUNCTION ojs_make_queues(p_names text[]) RETURNS text[]
 LANGUAGE plpgsql STRICT AS $$
 DECLARE
@@ -18,7 +18,7 @@ BEGIN
     )
     SELECT coalesce(array_agg(name), '{}') INTO made FROM new;
     IF template.policy IS NOT NULL AND made <> '{}' THEN
-        -- a queue that was deleted has left its limit behind
+        -- a deleted queue leaves its limit behind
         WITH limited AS (
             INSERT INTO ojs_limit (kind, tenant, key, policy, slot_ms)
             SELECT 1, '*', n, template.policy, template.slot_ms FROM unnest(made) AS n ORDER BY n

@@ -1,4 +1,4 @@
--- ojs_present: the virtual time of the next lane of a queue and rank; null when none is waiting.
+-- ojs_present: return the virtual time of the next lane of a queue and rank; null: no lane waits.
 CREATE OR REPLACE FUNCTION ojs_present(p_queue text, p_rank smallint) RETURNS float8
 LANGUAGE sql STABLE AS $$
     SELECT m.vt FROM ojs_lane AS m

@@ -1,4 +1,4 @@
--- ojs_queue_of: the queue that jobs of a lane are in, by the one that claims find the lane in: of
+-- ojs_queue_of: return the queue of a lane's jobs, from the queue in the lane's row: of
 -- `tenant:queue` the last part. See models.Lane.
 CREATE OR REPLACE FUNCTION ojs_queue_of(p_queue text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$

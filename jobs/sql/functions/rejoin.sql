@@ -1,8 +1,9 @@
--- ojs_rejoin: the virtual time at which a lane that was empty or held back is offered (again).
--- Where tenants share by weight see ojs_joined. Where they are served
--- in order (`ordered`) it is the `seq` of the lane's first job, or one below those to come: the jobs
--- of the statement that wakes the lane may not be stored yet. Of a lane of a scope `paid` is set with
--- it, to ojs_served: what its tenant gets in other queues is charged from then on.
+-- ojs_rejoin: return the virtual time at which an empty or blocked lane is offered (again).
+--
+-- Where tenants share by weight, see ojs_joined. Where tenants are served in order (`ordered`), it
+-- is the `seq` of the lane's first job, or a bound below the jobs to come: the statement that wakes
+-- the lane may not have stored its jobs yet. For a lane of a scope, the caller also sets `paid` to
+-- ojs_served: from then on the lane is charged for its tenant's starts in other queues.
 CREATE OR REPLACE FUNCTION ojs_rejoin(p_lane ojs_lane) RETURNS float8
 LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN p_lane.ordered

@@ -1,7 +1,10 @@
--- ojs_tenant_labels: what metrics call tenants. The first `p_most` that ever came, in the order of
--- p_tenants where they are new, have their own names; the others share one; '' where p_most is 0.
--- Its statements have snapshots of their own: the caller holds the fold's position, so that each
--- call sees what the one before it stored, and no more than `p_most` ever get a place.
+-- ojs_tenant_labels: return the labels of tenants in metrics. The first `p_most` tenants that ever
+-- came have their own names, new tenants in the order of p_tenants. All further tenants share one
+-- label. The label is '' if p_most is 0.
+--
+-- The caller holds the position of the aggregation, and each statement has a snapshot of its own.
+-- So each call sees the rows that the previous call stored, and no more than `p_most` tenants ever
+-- get a place.
 CREATE OR REPLACE FUNCTION ojs_tenant_labels(p_tenants text[], p_most int)
 RETURNS TABLE (tenant text, label text) LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,7 +1,8 @@
--- types: the composite types that the steps of a claim pass on. Installed before all functions. A
--- changed file replaces all of them, together with the functions that name them: no table may use one.
+-- types: the composite types that the steps of a claim pass on. They are installed before all
+-- functions. A change of this file replaces all types and the functions that name them, so no table
+-- may use one.
 
--- What a FETCH asks for. ojs_make_request makes it, and says what each member means.
+-- The request of a claim. ojs_make_request makes it and describes each member.
 CREATE TYPE ojs_request AS (
     queues text[], jobs int, worker text, lease_ms bigint, default_lease_ms bigint, tenant text,
     version_keys int[], pool text, pool_cap int, worker_pool text, says_pool boolean,
@@ -10,60 +11,66 @@ CREATE TYPE ojs_request AS (
     low_vts float8[], low_lanes bigint[], low_seqs bigint[], declared bigint,
     leaves_out_versions boolean, caller text, scopes text[], heard_ms bigint);
 
--- A lane that gives jobs. The last four members are set by ojs_pick_single_lanes alone, which has locked
--- the job already: one pick for each job.
+-- A lane that gives jobs. Only ojs_pick_single_lanes sets `rank`, `job` and `position`: it has
+-- already locked the job, and makes one pick for each job.
 CREATE TYPE ojs_pick AS (
     lane bigint, tenant text, is_limited boolean, vt float8, weight float8,
-    low bigint,  -- no job of the lane lies below, but for late ones; null: jobs came back
-    place tid,  -- where its row is, once locked: the index may hold many dead entries
+    low bigint,  -- No job of the lane lies below, except late jobs; null: jobs were returned.
+    place tid,  -- The `ctid` of the locked row: the index may hold many dead entries.
     rank smallint, job tid, position int);
 
--- What a claim has found out so far. Steps take it and return it changed.
+-- The state of a claim. Steps take it and return it changed.
 CREATE TYPE ojs_claim_state AS (
-    -- of the whole claim
+    -- State of the whole claim.
     now timestamptz, need int,
-    is_holding boolean,  -- a lane or a limit may be locked, also one that was passed by
-    blocked_on bigint,  -- the lock that may have hidden jobs: of a limit or, if negative, of a lane
-    opens_at timestamptz,  -- when the earliest of the limits opens by itself that were reached
-    over_limit jsonb,  -- lanes over a limit whose policy is not to wait, with their numbers of jobs
-    exhausted bigint[],  -- lanes whose jobs were all expired or locked by others
-    reached bigint[], reached_until timestamptz,  -- limits, and when the last of them opens by itself
-    homes text[],  -- the queues as their lanes name them; null: as the request does
-    signals jsonb,  -- set: the claim ends, and this is its answer
-    -- of the queue at `position`
+    is_holding boolean,  -- The claim may hold a lane or a limit, also of a lane that it skipped.
+    blocked_on bigint,  -- The lock that may have hidden jobs: of a limit or, if negative, of a lane.
+    opens_at timestamptz,  -- When the first of the reached limits opens by itself.
+    over_limit jsonb,  -- Lanes over a limit whose policy is not to wait, with the number of jobs.
+    exhausted bigint[],  -- Lanes whose jobs were all expired or locked by other claims.
+    -- Reached limits, and when the latest of them opens by itself.
+    reached bigint[], reached_until timestamptz,
+    homes text[],  -- The queue names in the lanes' rows; null: as in the request.
+    signals jsonb,  -- If set, the claim ends with this answer.
+    -- State of the queue at `position`.
     position int, queue text, home text, scope text, quota int, queue_limits bigint[],
-    own_lanes bigint[],  -- of the request's tenant
-    is_hinted boolean,  -- low-water marks bound the look
-    closed bigint[],  -- limits that are reached, and those that another claim has locked
-    busy_rank smallint,  -- the rank of lanes of limits that another claim has locked
-    -- of one look at the queue
-    is_done boolean, is_again boolean,  -- nothing is there to give; something changed: look again
-    is_moved boolean,  -- the best job has another rank than the rotation went by
-    rank smallint, vt float8, near bigint[],  -- the head's, and the lanes around it
-    is_alone boolean,  -- no other lane of the rank is known to have jobs
-    is_ordered boolean, empty bigint[], behind bigint[],  -- see ojs_in_order
-    is_locked boolean,  -- the picked lanes, but for those of `held`
-    held bigint[], held_vt float8,  -- lanes that others hold; how far the last of them is served
-    owes boolean,  -- jobs are taken of lanes that others hold: what they cost is stored as a debt
-    indebted int[],  -- positions of picks that were charged a debt
-    has_limited boolean, has_returned boolean,  -- picks that are limited; whose jobs came back
-    picks ojs_pick[], lanes bigint[],  -- and their lanes
-    takes int[],  -- how many jobs each of the picks is to give
-    gives int[],  -- how many each has, where that had to be known before
+    own_lanes bigint[],  -- The lanes of the request's tenant.
+    is_hinted boolean,  -- Low-water marks bound the look.
+    closed bigint[],  -- Reached limits, and limits that another claim has locked.
+    busy_rank smallint,  -- The rank of the lanes whose limit another claim has locked.
+    -- State of one look at the queue.
+    -- `is_done`: the queue has nothing to give; `is_again`: something changed, look again.
+    is_done boolean, is_again boolean,
+    is_moved boolean,  -- The best job has another rank than the rotation assumed.
+    rank smallint, vt float8, near bigint[],  -- Of the head of the queue; `near`: the lanes around it.
+    is_alone boolean,  -- The claim has found no other lane of the rank.
+    is_ordered boolean, empty bigint[], behind bigint[],  -- See ojs_in_order.
+    is_locked boolean,  -- The claim has locked the picked lanes, except the lanes of `held`.
+    -- Lanes that other claims hold; `held_vt`: the virtual time of the last of them.
+    held bigint[], held_vt float8,
+    owes boolean,  -- The claim takes jobs from lanes that other claims hold: the cost becomes a debt.
+    indebted int[],  -- Positions of picks that were charged a debt.
+    has_limited boolean, has_returned boolean,  -- Whether some pick has limits, or returned jobs.
+    picks ojs_pick[], lanes bigint[],  -- The lanes of the picks.
+    takes int[],  -- Number of jobs that each pick shall give.
+    gives int[],  -- Number of jobs that each pick has, if counted before the claim hands them out.
     wanted int);
 
--- Whose turn it is among the queues of a request; arrays are by position, see ojs_rotation_begin.
+-- The turns of the queues of a request. Arrays are by position: see ojs_rotation_begin.
 CREATE TYPE ojs_rotation AS (
-    is_on boolean,  -- some queue has a turn
-    is_kept boolean, turn ojs_turn,  -- the next claim goes by these turns; where they stood before
+    is_on boolean,  -- Some queue has a turn.
+    -- `is_kept`: the next claim continues from these turns; `turn`: the stored turns before this
+    -- claim.
+    is_kept boolean, turn ojs_turn,
     slots int, is_open boolean[], keys float8[], since bigint[], overdue boolean[],
-    stock int[],  -- how many jobs a queue turned out to have; null: enough so far
+    stock int[],  -- Number of jobs that a queue turned out to have; null: enough so far.
     taken int[], wants int[], turns int[],
-    first int,  -- the number of the queue that a round begins with
-    is_visited boolean,  -- a queue was looked at in this round
-    is_agreed boolean,  -- each queue gave what its turns ask for
-    -- Where priorities compete over queues, the index of the latest level of each. Levels: of this queue
-    -- so many jobs lie before the end of jobs of this rank; null: no end is known.
+    first int,  -- The position of the queue with which a round begins.
+    is_visited boolean,  -- The claim looked at a queue in this round.
+    is_agreed boolean,  -- Each queue gave the jobs that its turns ask for.
+    -- If priorities compete over queues: the index of the latest level of each queue. A level is a
+    -- queue, a rank, and the number of jobs of the queue up to the last job of this rank; null: no
+    -- end yet.
     levels int[], level_queues int[], level_ends int[], level_ranks smallint[]);
 
 -- A row of a claim's answer: a job, or `signals` with a null id.

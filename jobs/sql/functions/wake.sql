@@ -1,10 +1,10 @@
--- ojs_wake: make lanes that received jobs visible to the claim; called by the statement that
--- inserts ready rows.
--- Locks: the lanes' stripes, shared, until commit. A claim retires an empty lane only under the
--- exclusive stripe lock and after a second look; so either it sees our rows, or we see, with the
--- fresh snapshot a function body gets, that the lane is retired, and bring it back. Then the lane
--- rows that must change, in id order.
--- Raises OJS01 when a lane is gone: the caller's cache is stale and nothing may be stored.
+-- ojs_wake: make lanes that received jobs visible to the claim; the statement that inserts ready
+-- rows calls it. Returns how many lanes it woke.
+-- Locks: the lanes' stripes (shared), until commit. Then the lane rows that change, in id order. A
+-- claim retires an empty lane only under the exclusive stripe lock and after a second look. So
+-- either the claim sees our rows, or this function sees that the lane is retired and brings it
+-- back: a statement in a function body has a fresh snapshot.
+-- Raises OJS01 if a lane does not exist: the caller's cache is stale and it must store nothing.
 CREATE OR REPLACE FUNCTION ojs_wake(p_lanes bigint[]) RETURNS int
 LANGUAGE plpgsql STRICT AS $$
 DECLARE
@@ -13,8 +13,9 @@ DECLARE
     one bigint;
     lane record;
 BEGIN
-    -- Most calls: a few lanes that are awake, looked at by a plan that is kept; the one below, for an
-    -- array of unknown length, is made anew each time. A lane that is asleep or gone goes on below.
+    -- Most calls have a few lanes that are awake: ojs_awake reads them with a cached plan.
+    -- PostgreSQL makes the plan below anew each time, because the length of the array is unknown.
+    -- It serves lanes that are asleep or do not exist.
     IF cardinality(p_lanes) <= 4 THEN
         awake := 0;
         FOREACH one IN ARRAY p_lanes LOOP

@@ -1,4 +1,4 @@
--- charge_queues: charge jobs of these queues by their run time from now on, and jobs of no others.
+-- charge_queues: charge only jobs of these queues by their run time from now on.
 -- Locks: the positions that are added or removed; see charge.sql.
 WITH gone AS (
     DELETE FROM ojs_charge AS c WHERE c.queue <> ALL (%(queues)s::text[])

@@ -2,7 +2,7 @@
 -- `found_in` is the queue in which a claim finds the lane: see models.Lane.
 -- Each row has the configuration version; there is at least one row.
 -- Runs after lock_lanes.sql in the same transaction, so that no tenant gets a limit in between.
--- Locks: those of ojs_make_queues, then new rows only; ON CONFLICT waits for a concurrent maker.
+-- Locks: the locks of ojs_make_queues, then new rows only; ON CONFLICT waits for a concurrent maker.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(keys)s::json)
         AS k (n int, queue text, priority smallint, tenant text, route int, limits bigint[],

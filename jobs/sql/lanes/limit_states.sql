@@ -1,5 +1,6 @@
--- limit_states: limits with their present counts, in the order of `ids`. `waiting` counts the available
--- jobs that name the limit, up to 10,000; it is 0 for a queue's limit.
+-- limit_states: limits with their present counts, in the order of `ids`. `waiting` counts the
+-- available jobs of lane keys that name the limit, up to 10,000. It is 0 for limits of queues and
+-- tenants, which lane keys do not name.
 SELECT m.id, m.kind, m.tenant, m.key, m.policy::text,
        CASE WHEN o.counts THEN m.override::text END,
        CASE WHEN o.counts THEN m.override_until END,

@@ -1,5 +1,5 @@
 -- prune_turns: delete rotations that no claim used for long.
--- Locks: the removed rows; a concurrent claim of such a rotation begins it anew, or keeps it.
+-- Locks: the removed rows. A concurrent claim of such a rotation starts it again, or keeps it.
 DELETE FROM ojs_turn AS t
  WHERE t.ctid = ANY (ARRAY(
        SELECT x.ctid FROM ojs_turn AS x

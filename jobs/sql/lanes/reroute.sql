@@ -2,7 +2,7 @@
 -- lane and target lane, in the order that they get in the target. A job that has left its lane, or that
 -- a claim is just handing out, is not moved. No other reader sees a change of the job.
 -- It gets a new `seq` and goes to the end of its new lane: a lane hides positions before its `low`.
--- Locks: the narrow rows, SKIP LOCKED. Then those of ojs_wake.
+-- Locks: the narrow rows, SKIP LOCKED. Then the locks of ojs_wake.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(jobs)s::json) AS g (n int, id uuid, lane bigint, target bigint)
 ), ready AS (

@@ -1,5 +1,5 @@
 -- weigh: give all lanes of a tenant a weight (null: it stays) and, if there is one, the limit.
--- Lanes that the limit had blocked are offered again: it may have changed.
+-- Opens all blocked lanes of the tenant, since the limit may have changed.
 -- Locks: the lanes, in id order.
 UPDATE ojs_lane AS l
    SET weight = coalesce(%(weight)s::float8, l.weight), blocked_by = NULL, blocked_until = NULL,

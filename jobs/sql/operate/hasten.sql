@@ -1,5 +1,5 @@
 -- hasten: retryable -> available before its time, by hand. The attempts so far still count.
--- Locks: the waiting rows, in id order; then those of ojs_wake.
+-- Locks: the waiting rows, in id order; then the locks of ojs_wake.
 WITH ended AS (
     DELETE FROM ojs_later AS x USING (SELECT id FROM ojs_later
          WHERE id = ANY (%(ids)s::uuid[]) AND kind = 5 ORDER BY id FOR UPDATE) AS s

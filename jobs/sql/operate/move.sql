@@ -1,7 +1,7 @@
 -- move: move waiting jobs to another queue: `jobs` is one JSON array of id, present lane and target
 -- lane, in the order that they get in the target. A job that has left its lane, or that a claim is just
 -- handing out, is not moved. Their states, times and attempts stay.
--- Locks: the narrow rows, SKIP LOCKED. Then those of ojs_wake.
+-- Locks: the narrow rows, SKIP LOCKED. Then the locks of ojs_wake.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(jobs)s::json) AS g (n int, id uuid, lane bigint, target bigint)
 ), ready AS (

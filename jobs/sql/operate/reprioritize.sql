@@ -1,6 +1,6 @@
 -- reprioritize: move a waiting job to the lane of another priority; scheduled, pending or available.
 -- It gets a new `seq` and goes to the end of its new lane: a lane hides positions before its `low`.
--- Locks: the narrow row, waited for: a claim that holds it wins. Then those of ojs_wake.
+-- Locks: the narrow row, waited for: a claim that holds it wins. Then the locks of ojs_wake.
 WITH ready AS (
     UPDATE ojs_ready AS r
        SET lane_id = %(lane_id)s::bigint, seq = nextval(pg_get_serial_sequence('ojs_ready', 'seq'))

@@ -1,5 +1,5 @@
 -- activate: pending -> available, or -> scheduled when its scheduled_at is still ahead.
--- Locks: the waiting row; then those of ojs_wake.
+-- Locks: the waiting row; then the locks of ojs_wake.
 WITH ended AS (
     DELETE FROM ojs_later AS x WHERE x.id = %(id)s::uuid AND x.kind = 2 RETURNING x.*
 ), stored AS (

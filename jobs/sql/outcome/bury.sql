@@ -1,5 +1,5 @@
--- bury: mark workers dead that heartbeated before and then fell silent; their leases end now.
--- The leases' `lease_until` stays: fail.sql returns the jobs as worker_death.
+-- bury: mark workers as dead that sent a heartbeat before and then fell silent. Their leases stay
+-- unchanged: orphans.sql finds the jobs, and fail.sql returns them as worker_death.
 -- Locks: the workers, SKIP LOCKED.
 WITH silent AS MATERIALIZED (
     SELECT w.id FROM ojs_worker AS w

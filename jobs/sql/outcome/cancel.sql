@@ -1,7 +1,7 @@
--- cancel: end jobs that wait or, if `active`, run; `ids` in any live state.
--- A job that moves between two narrow rows meanwhile is not found: the caller calls again.
--- `watched` false leaves watched jobs out, as in complete.sql.
--- Locks: the narrow rows, in id order per table.
+-- cancel: end jobs that wait or, if `active`, run; `ids` in any live state. A job that moves
+-- between two narrow rows meanwhile is not found: the caller calls again. `watched` false leaves
+-- watched jobs out, as in complete.sql.
+-- Locks: the narrow rows, in id order per table; then the locks of ojs_release.
 WITH given AS MATERIALIZED (
     SELECT g.id FROM unnest(%(ids)s::uuid[]) AS g (id)
      WHERE %(watched)s::boolean OR NOT (SELECT j.watched FROM ojs_job AS j WHERE j.id = g.id)

@@ -6,7 +6,7 @@
 -- transaction with the extension's own work.
 -- `heard_ms`: an ACK is a sign of life of the job's worker, see ojs_heard; null: no worker sent it. The
 -- claim of a younger lease was stored as a sign lately.
--- Locks: the leases, in id order; then those of ojs_release and ojs_heard.
+-- Locks: the leases, in id order; then the locks of ojs_release and ojs_heard.
 WITH ack AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(acks)s::json)
         AS a (id uuid, worker_id text, attempt int, has_result boolean, result jsonb)

@@ -5,7 +5,7 @@
 -- A lost attempt keeps the job's position in its lane: see ADR 25. With `overdue` the attempt fails only
 -- if its lease or its time is still over: a heartbeat may have come meanwhile.
 -- `heard_ms`: the request came from its worker, a sign of life (see ojs_heard); null: from the server.
--- Locks: the leases, in id order; then those of ojs_give_back and ojs_heard.
+-- Locks: the leases, in id order; then the locks of ojs_give_back and ojs_heard.
 WITH failure AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(failures)s::json)
         AS f (id uuid, worker_id text, attempt int, state smallint, delay_ms bigint,

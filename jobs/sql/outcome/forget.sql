@@ -1,6 +1,6 @@
--- forget: remove at most `batch` workers that were silent for `silence_ms` and hold no job.
--- A worker that only fetches never heartbeats: its start counts, and its next FETCH makes it anew. It
--- stays while a directive must hold for it.
+-- forget: remove at most `batch` workers that were silent for `silence_ms` and hold no job. A
+-- worker that only fetches never heartbeats: its start counts, and its next FETCH stores it again.
+-- It stays while a directive must hold for it.
 -- Locks: the workers, SKIP LOCKED.
 WITH silent AS MATERIALIZED (
     SELECT w.id FROM ojs_worker AS w

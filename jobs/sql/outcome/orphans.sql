@@ -6,7 +6,7 @@ SELECT l.id, l.attempt, l.worker_id, l.watched, j.timeout_ms, j.max_attempts,
        (extract(epoch FROM clock_timestamp() - l.started_at) * 1000)::bigint AS elapsed_ms,
        'worker_death' AS reason
   FROM ojs_worker AS w
- CROSS JOIN LATERAL (  -- by worker, whatever number of leases the planner estimates
+ CROSS JOIN LATERAL (  -- by worker, for any estimate of the number of leases
        SELECT x.* FROM ojs_lease AS x
         WHERE x.worker_id = w.id
           AND x.started_at < now() - %(silence_ms)s::bigint * interval '1 millisecond' OFFSET 0) AS l

@@ -1,5 +1,6 @@
--- overdue: leases that ended, executions that ran too long, jobs of dead workers, at most `batch`.
--- A plain read: fail.sql guards the change by the attempt. The execution timeout wins a tie.
+-- overdue: leases that ended and executions that ran too long, at most `batch`. A plain read:
+-- fail.sql guards the change by the attempt. The execution timeout wins a tie.
+--
 -- A bound on an index has to be stable: with clock_timestamp() it would read every lease.
 SELECT l.id, l.attempt, l.worker_id, l.watched, j.timeout_ms, j.max_attempts,
        j.attributes -> 'retry' AS retry, coalesce(j.errors, '[]') AS errors,

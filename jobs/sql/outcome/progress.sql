@@ -3,7 +3,7 @@
 -- checkpoint until the next one. The last report of an earlier attempt goes into the history.
 -- The lease is written only when less than two thirds of it are left, an event at most once a second.
 -- The report is a sign of life of the worker, see ojs_heard.
--- Locks: the lease; then those of ojs_heard.
+-- Locks: the lease; then the locks of ojs_heard.
 WITH held AS MATERIALIZED (
     SELECT l.id, l.attempt, l.worker_id,
            l.lease_until < now() + l.lease_ms * 2 / 3 * interval '1 millisecond' AS is_short

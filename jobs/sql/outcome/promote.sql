@@ -1,7 +1,7 @@
 -- promote: due scheduled and retryable jobs become available, at most `batch`; none during maintenance.
 -- A bound on an index has to be stable: with clock_timestamp() it would read every waiting row.
 -- Jobs and events get its time, too: the time of an older transaction would be before the due time.
--- Locks: the promoted rows, SKIP LOCKED, so several loops share the work; then those of ojs_wake.
+-- Locks: the promoted rows, SKIP LOCKED, so several loops share the work; then the locks of ojs_wake.
 WITH due AS MATERIALIZED (
     SELECT x.id FROM ojs_later AS x
      WHERE x.due_at <= statement_timestamp() AND ojs_fresh(x.expires_at, now())

@@ -1,8 +1,8 @@
 -- prune_events: remove at most `batch` events from the old end of the record, behind (stamp, seq).
--- An event goes `age_ms` after it was written or when `most` newer ones were numbered. It never goes
--- before it was aggregated: the counts come from events. Events from `unread` on (null: none) stay for a
--- reader, until `most_unread` newer ones were numbered. Returns how many were removed, how many of them
--- were unread, and the position of the last.
+-- Removes an event `age_ms` after it was written, or when `most` newer events were numbered, but
+-- never before its aggregation: the counts come from events. Events from `unread` on (null: none)
+-- stay for a reader, until `most_unread` newer events were numbered. Returns how many were removed,
+-- how many of them were unread, and the position of the last.
 -- Locks: the rows; no other statement changes an event, and two loops take them in the same order.
 WITH newest AS MATERIALIZED (
     SELECT n.seq FROM ojs_event AS n ORDER BY n.stamp DESC, n.seq DESC LIMIT 1
@@ -17,7 +17,7 @@ WITH newest AS MATERIALIZED (
        AND e.stamp < (SELECT p.stamp FROM ojs_fold_position AS p WHERE p.id = 1)
      ORDER BY e.stamp, e.seq LIMIT %(batch)s::int
 ), over AS MATERIALIZED (
-    -- up to the first event that stays, so that the last position describes all
+    -- up to the first event that stays: the last position must describe all removed events
     SELECT l.ctid, l.stamp, l.seq, l.is_unread FROM looked AS l
      WHERE (l.stamp, l.seq) < ALL (SELECT s.stamp, s.seq FROM looked AS s WHERE NOT s.is_over
                                     ORDER BY s.stamp, s.seq LIMIT 1)

@@ -2,7 +2,7 @@
 -- attempt has the same number, so the report of this attempt is deleted; its checkpoint stays with the
 -- job. The job keeps its position in its lane: see ADR 25.
 -- `heard_ms`: the request came from its worker, a sign of life (see ojs_heard); null: it did not.
--- Locks: the leases, in id order; then those of ojs_give_back and ojs_heard.
+-- Locks: the leases, in id order; then the locks of ojs_give_back and ojs_heard.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(jobs)s::json) AS g (id uuid, worker_id text, attempt int)
 ), held AS MATERIALIZED (

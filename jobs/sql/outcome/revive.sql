@@ -1,8 +1,8 @@
--- revive: ended -> available by hand or rule. Attempts start anew, without the progress of the old ones;
--- the error history stays, a checkpoint as long as the args stay the same.
--- `jobs` is one JSON array; `states` are the accepted states: a job that is in another state by now, or
--- gone, is not returned.
--- Locks: the job rows, in id order; their state is the guard. Then those of ojs_wake.
+-- revive: ended -> available by hand or rule. Attempts start again at 1, without progress of the
+-- earlier attempts. The error history stays, and a checkpoint as long as the args stay the same.
+-- `jobs` is one JSON array; `states` are the accepted states: a job that is in another state by
+-- now, or gone, is not returned.
+-- Locks: the job rows, in id order; their state is the guard. Then the locks of ojs_wake.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(jobs)s::json)
         AS w (id uuid, lane_id bigint, priority smallint, args jsonb, meta jsonb, attributes jsonb,

@@ -20,7 +20,7 @@ SELECT x.queue,
                              WHERE l.queue = x.queue AND l.blocked_until <= now() AND NOT l.paused
                              ORDER BY l.queue, l.blocked_until LIMIT 100) AS opened) AS l
                  CROSS JOIN LATERAL (
-                       -- # skip removed rows, which the index holds under an old snapshot
+                       -- The bound skips removed rows, which the index holds under an old snapshot.
                        SELECT 1 FROM ojs_ready AS z
                         WHERE z.lane_id = l.id AND z.seq >= l.low - 128
                           AND ojs_fresh(z.expires_at, now())

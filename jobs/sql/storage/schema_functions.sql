@@ -2,5 +2,5 @@
 -- Locks: none.
 SELECT f.name, f.hash
   FROM ojs_function AS f
- WHERE f.name = 'ojs_types'  -- a type that somebody drops takes its functions along
+ WHERE f.name = 'ojs_types'  -- a type that was dropped by hand has taken its functions along
     OR EXISTS (SELECT FROM pg_proc AS p WHERE p.proname = f.name AND pg_function_is_visible(p.oid))

@@ -1,4 +1,6 @@
--- reset: delete all rows but keys; exists for conformance runs (OJS_ALLOW_RESET).
+-- reset: delete all jobs, queues, workers, events, counts and policies; exists for conformance runs
+-- (OJS_ALLOW_RESET). API keys, staff, loops, the configuration version and the position of the
+-- aggregation stay.
 TRUNCATE ojs_job, ojs_ready, ojs_lease, ojs_later, ojs_finished, ojs_unique, ojs_bulk_answer,
          ojs_event, ojs_log_position, ojs_worker,
          ojs_progress, ojs_depth, ojs_queue_size, ojs_total, ojs_period, ojs_duration, ojs_lane,

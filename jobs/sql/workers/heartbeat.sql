@@ -1,12 +1,14 @@
--- heartbeat: store a worker's sign of life, extend the leases it names, return cancelled jobs.
+-- heartbeat: store a worker's sign of life, extend the leases that it names, return cancelled jobs.
 -- A lease is never shortened; its length is the request's, else the length at the claim.
--- `tenant` is the tenant that the caller is bound to, null: none. The first tenant owns the worker for
--- good. A worker of no tenant is a tenant's while it runs jobs, all of that tenant. If a live worker
--- names another pool than it is in, or is not the caller's, the statement only returns the pool
--- (`conflict`).
--- `declaration` has the members of the worker's declaration that this report sets, null removes one;
--- `declared` numbers the whole, 0 for none.
--- `tell_beats` and `tell_leases`: events of heartbeats, which are off by default for their volume.
+--
+-- `tenant`: the tenant that the caller is bound to; null: none. The first tenant owns the worker
+-- for good. A worker without a tenant belongs to a tenant while it runs jobs and all of them are of
+-- that tenant. If a live worker names another pool than its own, or belongs to another tenant, the
+-- statement only returns the pool (`conflict`).
+--
+-- `declaration` has the members of the worker's declaration that this report sets; null removes a
+-- member. `declared` is the number of the whole declaration, 0 for none. `tell_beats` and
+-- `tell_leases`: events of heartbeats, which are off by default for their volume.
 -- Locks: the worker, then its leases in id order.
 WITH before AS (
     SELECT w.reported, w.last_heartbeat_at, w.dead_at, w.stopped_at, w.started_at, w.pool

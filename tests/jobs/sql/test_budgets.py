@@ -1,7 +1,7 @@
 """Statements per request over the real views, with the API key in the cache.
 
-Design: one statement per verb where one can do it, and never more with the size of a batch. Each
-of them is a transaction by itself, so there is no transaction control to pay for.
+Design: one statement per verb where possible, and never more statements for a larger batch. Each
+statement is a transaction by itself, so it costs no transaction control.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ CONTROL = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")
 
 
 class Api:
-    """A client with an API key that counts what its last request asked of the database."""
+    """A client with an API key that counts the statements of its last request."""
 
     def __init__(self, key: str) -> None:
         self._client = Client(headers={"Authorization": f"Bearer {key}"})
@@ -54,9 +54,9 @@ class Api:
 
 @pytest.fixture
 def api(store: None) -> Iterator[Api]:
-    """Return a client whose key is known to this process."""
+    """Return a client whose key is in the cache of this process."""
     chosen = {**settings.OJS, "AUTH": "apikey", "API_KEY_CACHE_MS": 3_600_000}
-    with override_settings(OJS=chosen, MIDDLEWARE=[]):  # pages have some, API paths have none
+    with override_settings(OJS=chosen, MIDDLEWARE=[]):  # pages have middleware, API paths have none
         _, key = api_keys.create(api_keys.NewKey("budgets", ("admin",)))
         api = Api(key)
         api("jobs", EnvelopeFactory.create(queue="other"), status=201)
@@ -67,7 +67,7 @@ def api(store: None) -> Iterator[Api]:
 
 @pytest.fixture
 def lane(store: None) -> None:
-    """Make the lane of the default queue known to this process."""
+    """Put the lane of the default queue into the cache of this process."""
     enqueue([DraftFactory.create(scheduled_at="2099-01-01T00:00:00Z")])
 
 
@@ -91,7 +91,7 @@ def test_enqueue_takes_one_statement(api: Api, form: dict[str, Any]) -> None:
 def test_enqueue_to_a_new_queue_takes_three_statements_more(api: Api) -> None:
     api("jobs", EnvelopeFactory.create(queue="new"), status=201)
 
-    assert api.cost() == (4, 2)  # its terms, a lock against new limits, its lane
+    assert api.cost() == (4, 2)  # its configuration, a lock against new limits, its lane
 
 
 @pytest.mark.usefixtures("lane")

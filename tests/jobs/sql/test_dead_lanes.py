@@ -1,6 +1,6 @@
-"""What loops read of lanes that claims moved thousands of times while a snapshot is held: ADR 3.
+"""The reads of loops after claims moved lanes thousands of times under a held snapshot: ADR 3.
 
-Measured as in test_plans.py; index entries of dead rows count, since each costs a look at its row.
+Measured as in test_plans.py. Index entries of dead rows count, since each costs a look at its row.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ def run(text: str) -> None:
 
 
 def move() -> None:
-    """Move each lane as claims do, and give it a job for the one that was taken."""
+    """Move each lane as claims do, and replace the job that was taken."""
     for _ in range(MOVES):
         run("UPDATE ojs_lane SET vt = vt + 1")
         run(

@@ -1,4 +1,4 @@
-"""Ended jobs of all queues by their ends: those of one sorted list, and less is read for them."""
+"""Ended jobs of all queues by their ends: the same jobs as in a sorted list, with fewer reads."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -39,7 +39,7 @@ def rows(sql: str, params: Sequence[Any] | Mapping[str, Any]) -> list[str]:
 
 
 def made(spread: str, random: Random) -> None:
-    """Note ends in twenty queues, alike, most in a few, or one after another."""
+    """Store ends in twenty queues: evenly, most in a few queues, or queue after queue."""
     names = [f"q{n:02}" for n in range(20)]
     with connection.cursor() as cursor:
         cursor.execute("INSERT INTO ojs_queue (name) SELECT * FROM unnest(%s::text[])", [names])
@@ -95,7 +95,7 @@ SELECT 'q' || n % 400, 9, now() - CASE WHEN n % 400 < {hot} THEN 0 ELSE 24 END *
 def hot(
     request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[int]:
-    """Load 400 queues of 200 ended jobs, so many of them with the latest ones."""
+    """Load 400 queues of 200 ended jobs; the given number of queues has the latest ends."""
     with django_db_blocker.unblock():
         reset()
         with connection.cursor() as cursor:
@@ -112,7 +112,7 @@ def hot(
 def test_what_is_read_does_not_grow_with_the_queues(
     hot: int, mode: str, *, ascending: bool
 ) -> None:
-    """Reading the bound in each of them would be 80,000 entries."""
+    """Reading up to the bound in each queue would take 80,000 entries."""
     set_mode(mode)
     looked = 200
     wanted = [None, [9], None, None, None, None, ascending, looked]

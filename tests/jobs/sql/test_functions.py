@@ -18,7 +18,7 @@ ONE = "CREATE OR REPLACE FUNCTION ojs_one({}) RETURNS {} LANGUAGE sql AS $$ SELE
 
 @pytest.fixture
 def sources(monkeypatch: pytest.MonkeyPatch) -> Sources:
-    """Return a function that makes sources the ones of a release, beside those that are."""
+    """Return a function that adds sources of a release to the present sources."""
     known = _functions.sources()
 
     monkeypatch.setattr(_functions, "hashes", _functions.hashes.__wrapped__)
@@ -43,7 +43,7 @@ def signatures(name: str) -> list[str]:
 
 
 def install() -> list[str]:
-    """Bring the functions up to date."""
+    """Install the changed functions."""
     return queries.install_functions(connection)
 
 
@@ -168,7 +168,7 @@ END $$
 
 @pytest.fixture
 def pairs(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Return a function that makes a type of a release, with functions that name it."""
+    """Return a function that sets the types of a release, with functions that name them."""
     known = _functions.types()
 
     def become(member: str = "") -> None:

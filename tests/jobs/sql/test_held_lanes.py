@@ -1,4 +1,4 @@
-"""What 200,000 jobs cost a claim that may start none of them. Spec: FS 4.4, contract 20.5.
+"""The cost of 200,000 jobs for a claim that may start none of them. Spec: FS 4.4, contract 20.5.
 
 Measured as in test_plans.py: by the index entries that the claim reads.
 """
@@ -20,7 +20,7 @@ from tests.jobs.sql.volume import analyze, touched_by
 LANES, JOBS, MARKED, FEW = 2_000, 100, 100, 250
 FREE = -9  # the priority of the job that may start
 
-# lanes without wide rows: a claim that reads their jobs fails by that alone
+# lanes without wide rows: a claim that takes one of their jobs fails
 LOAD = """
 INSERT INTO ojs_queue (name) VALUES ('a'), ('b') ON CONFLICT DO NOTHING;
 INSERT INTO ojs_limit (id, kind, tenant, key, policy)
@@ -105,7 +105,7 @@ def test_a_claim_looks_behind_all_lanes_of_a_limit_that_is_reached_and_marks_som
 
     assert found == free
     assert read.entries["ojs_ready_order"] <= FEW, "no job of theirs is looked at"
-    assert read.entries["ojs_lane_pick"] <= 2 * LANES + FEW  # each once, and those it marks
+    assert read.entries["ojs_lane_pick"] <= 2 * LANES + FEW  # each lane; marked lanes twice
     assert Lane.objects.exclude(blocked_by=None).count() == MARKED + 1
 
 

@@ -1,4 +1,4 @@
-"""What a claim reads where jobs go in their order: 20,000 jobs of 2,000 tenants."""
+"""The reads of a claim where tenants are served in order: 20,000 jobs of 2,000 tenants."""
 
 from collections.abc import Iterator
 

@@ -1,8 +1,8 @@
-"""What every statement reads at volume, measured where it runs: also inside the functions.
+"""The reads of every statement in a large store, also inside the stored functions.
 
-No statement may read a growing table from end to end, and none may walk an index further than its
-own batch needs. Both are counted by PostgreSQL itself, for plans made for these parameters, for
-plans made for any, and for plans made while the tables were empty and kept when they had filled.
+A statement must not read a growing table from end to end, nor walk an index further than its batch
+needs. PostgreSQL itself counts both. The tests run each statement with three kinds of plans: made
+for its parameters, made for any parameters, and made while the tables were empty.
 """
 
 from collections.abc import Callable, Iterator
@@ -100,77 +100,77 @@ GROWING = {
     )
 }  # fmt: skip
 FEW = 250  # rows of a small table, or index entries, that a call on ten jobs may read
-SOME = 2_500  # the same for what counts, lists or repairs
+SOME = 2_500  # the same for calls that count, list or repair
 BATCH = 10
 SHARED = sha256(b"shared").hexdigest()
 
-# Reads that are bounded by other numbers than the jobs'.
+# Calls whose reads are bounded by other numbers than the size of their batch.
 MAY_READ: dict[str, int] = {
     "bury": SOME,  # workers
     "explain": 5_000,  # its bounds, workers, minutes of the queue
-    "outlook": 25_000,  # what waits in the queues, up to 10,000; the active jobs of pools; workers
+    "outlook": 25_000,  # waiting jobs of the queues, up to 10,000; active jobs of pools; workers
     "dead_letters": 10_000,  # counted up to the most that retention keeps per queue
-    "dead_letter_stats": 11_000,  # as many for every queue, and the latest of them
+    "dead_letter_stats": 11_000,  # the same for every queue, and the latest dead letters
     "find_any": SOME,
     "find_live": 11_000,
-    "find_ended": 11_000,  # a bound each, lanes, depths
+    "find_ended": 11_000,  # its bound, as in find_live; lanes, depths
     "history": SOME,  # an hour of types
     "latency_history": SOME,
     "latencies": SOME,  # an hour of buckets
     "oldest_at": 20_000,
-    "priorities": 30_000,  # all that is available, up to its bound
-    "replayable": SOME,  # a bound
+    "priorities": 30_000,  # all available jobs, up to its bound
+    "replayable": SOME,  # its bound
     "standings": SOME,  # workers
-    "tenant_depths": SOME,  # events since the last fold
+    "tenant_depths": SOME,  # events since the last aggregation
     "workers": 20_000,  # active jobs
-    "label_depths": 5_000,  # tenants that metrics tell apart, queues, events since the last fold
-    "depths": SOME,  # events since the last fold, queues
-    "namespace_starts": SOME,  # events since the last fold
+    "label_depths": 5_000,  # tenants with labels of their own, queues, unaggregated events
+    "depths": SOME,  # events since the last aggregation, queues
+    "namespace_starts": SOME,  # events since the last aggregation
     "dispatches": SOME,  # a minute of seconds, an hour of minutes, a day of hours; events as above
     "full_pools": SOME,  # workers
-    "last_starts": SOME,  # events since the last fold
-    "loads": SOME,  # events since the last fold
+    "last_starts": SOME,  # events since the last aggregation
+    "loads": SOME,  # events since the last aggregation
     "pool_loads": 20_000,  # active jobs of the pool
-    "events": SOME,  # of a queue: what others did between
-    "feed": SOME,  # of a job: what others did between
-    "fold": 5_000,  # events since the last fold
+    "events": SOME,  # of a queue: the events of other queues between them
+    "feed": SOME,  # of a job: the events of other jobs between them
+    "fold": 5_000,  # events since the last aggregation
     "forget": SOME,  # workers
     "adopt": 20_000,  # active jobs
-    "drifts": 40_000,  # all live jobs; the lane of each state, counts, events since the last fold
+    "drifts": 40_000,  # all live jobs; the lanes of each state, counts, unaggregated events
     "size_drifts": 40_000,  # all waiting jobs and their sizes; lanes, counts, events as above
     "size_drifts of too many": SOME,  # up to its bound; counts
     "configure": 20_000,  # the same
     "asleep": 20_000,  # lanes
     "minutes": SOME,  # an hour of types
     "orphans": SOME,  # workers
-    "overdue": SOME,  # what is due, a batch
+    "overdue": SOME,  # a batch of overdue jobs
     "name_queues": 20_000,  # lanes
     "outgrown": SOME,  # the catalogue
     "keep_scopes": 40_000,
-    "prunable": SOME,  # the dead letter, to the most that it keeps
-    "pause": SOME,  # answers with the numbers of the queue
+    "prunable": SOME,  # the dead letter, up to the most that it keeps
+    "pause": SOME,  # its answer has the counts of the queue
     "hits": SOME,  # live jobs with one fingerprint
-    "pick_ready": 30_000,  # lanes, and what a step may look at
-    "pick_live": 40_000,  # what a step may look at, and the lane of each
-    "pick_ended": 210_000,  # the same of each queue, by its index
+    "pick_ready": 30_000,  # lanes, and the jobs that a step may read
+    "pick_live": 40_000,  # the jobs that a step may read, and the lane of each
+    "pick_ended": 210_000,  # the same for each queue, by its index
     "oldest": 200_000,  # the heads of a queue's lanes, and their jobs
     "limit_states": 20_000,  # active jobs, limits
-    "limit_loads": 120_000,  # limits, active jobs of limits, lanes and what waits in limited ones
+    "limit_loads": 120_000,  # limits and their active jobs, lanes, waiting jobs of limited lanes
     "override_limit": 20_000,  # active jobs, limits
     "unblock": 20_000,  # lanes
-    "unique_jobs": SOME,  # what a list looks at
+    "unique_jobs": SOME,  # the jobs that a list reads
     "vitals": SOME,  # workers and queues
     "claim of a scope": SOME,  # lanes whose tenants got jobs elsewhere, some hundreds at most
-    "claim by depth": 30_000,  # counts what waits, up to its bound
+    "claim by depth": 30_000,  # counts waiting jobs, up to its bound
     "reweigh": 20_000,  # lanes
     "weigh": 20_000,  # lanes of the tenant, active jobs
     "charge": SOME,  # events since the last time
 }
 
 
-# once for a new limit or a page, and there are not many active jobs
+# These calls run once for a new limit or a page, and there are not many active jobs.
 SCANS = {name: {"ojs_lease"} for name in ("adopt", "configure", "weigh", "workers")}
-# every five minutes, by design: the narrow rows of all live jobs, but no wide row and no history
+# Every five minutes, by design: the narrow rows of all live jobs, but no wide row and no history.
 SCANS["drifts"] = {"ojs_ready", "ojs_lease", "ojs_later"}
 SCANS["keep_scopes"] = {"ojs_served"}  # when a pool changes: a row for each tenant of a scope
 SCANS["size_drifts"] = SCANS["size_drifts of too many"] = {"ojs_ready", "ojs_later"}
@@ -185,7 +185,7 @@ class Numbers:
         self.start()
 
     def start(self) -> None:
-        """Begin anew, beyond the jobs that are due."""
+        """Start again, behind the jobs that are due."""
         self._next = {READY: 5000, LEASE: 500, LATER: 5000, PENDING: 0, FINISHED: 0}
 
     def take(self, kind: int, number: int = BATCH) -> list[str]:
@@ -199,25 +199,25 @@ numbers = Numbers()
 
 
 def claim(**plan: object) -> None:
-    """Claim with a plan; without and with bounds."""
+    """Claim with a plan, without and with low-water marks."""
     facts = {"queues": ("q0",), "limit": BATCH, **plan}
     for bounds in (queries.Hints(), queries.Hints([0], [0.0], [1], [0])):
         queries.claim(ClaimPlan(**facts), queries.Claimer("w900"), 1000, bounds)  # type: ignore[arg-type]
 
 
 def resumed() -> None:
-    """Hold a lane that has jobs, and offer it again."""
+    """Pause a lane that has jobs, and offer it again."""
     lane = Ready.objects.order_by("-id").values_list("lane_id", flat=True)[0]
     lanes.set_paused([lane], paused=True)
     queries.offer(lane)
 
 
 def latest_ready() -> str:
-    """Return a job that waits, far from those that claims take."""
+    """Return a waiting job, far behind the jobs that claims take."""
     return str(Ready.objects.order_by("-id").values_list("id", flat=True)[0])
 
 
-SPARE = ("q3", "q0")  # so that q0 is not emptied where there are other queues
+SPARE = ("q3", "q0")  # q3 comes first: these claims must not empty q0 where it has jobs
 
 
 def claim_by_turns(
@@ -236,19 +236,19 @@ def claim_by_turns(
 
 
 def claim_of_a_scope() -> None:
-    """Claim where tenants share over several queues, and have got jobs in others."""
+    """Claim where tenants share over several queues, and got jobs in other queues."""
     plan = ClaimPlan(SPARE, BATCH, scopes=dict.fromkeys(SPARE, "s"))
     queries.claim(plan, queries.Claimer("w900"), 1000, queries.Hints())
 
 
 def claim_after(awaits: int) -> None:
-    """Claim what the lock of a limit, or of a lane, has hidden."""
+    """Claim jobs that the lock of a limit or of a lane has hidden."""
     plan = ClaimPlan(SPARE, BATCH)
     queries.claim(plan, queries.Claimer("w900", blocked_on=awaits), 1000, queries.Hints())
 
 
 def claim_bounded() -> None:
-    """Claim for a worker that says how many jobs it runs."""
+    """Claim for a worker that has declared its concurrency."""
     Worker.objects.filter(id="w100").update(concurrency=1000)
     queries.claim(ClaimPlan(SPARE, BATCH), queries.Claimer("w100"), 1000, queries.Hints())
 
@@ -275,7 +275,7 @@ def reroute(kind: int) -> None:
 
 
 def enqueue_unique(number: int, shared: int = 0) -> None:
-    """Store jobs with fingerprints, and some that many jobs have."""
+    """Store jobs with fingerprints of their own, and `shared` jobs with the same fingerprint."""
     drafts = [DraftFactory.create(queue="q0", args=[new_id()], unique={}) for _ in range(number)]
     enqueue(drafts)
     for _ in range(shared):
@@ -283,12 +283,12 @@ def enqueue_unique(number: int, shared: int = 0) -> None:
 
 
 def walk(state: State, **wanted: str) -> None:
-    """Pick a few jobs of a state and do nothing to them."""
+    """Pick a few jobs of a state without a change."""
     _pick(state, CODES[state], JobFilter(states=(state,), **wanted), begin(), BATCH)  # type: ignore[arg-type]
 
 
 def prunable(most: int | None = None) -> None:
-    """Find jobs that outlived their retention, in queues where all, some and none did."""
+    """Find jobs beyond their retention, in queues where all, some or no jobs are."""
     ages = {6: 1000, 7: 10_000_000, 8: None, 9: None}  # ms by kind
     queries.prunable(
         [
@@ -306,14 +306,14 @@ def remove(*, archive: bool) -> None:
 
 
 def explained(kind: int) -> None:
-    """Explain a job that thousands may lie before."""
+    """Explain a job that thousands of jobs may precede."""
     queries.explain(
         job_id(kind + JOBS[kind] - 7), most=1000, lanes=500, silence_ms=60_000, minutes=5
     )
 
 
 def looked_ahead() -> None:
-    """Look at the turns of a pool, of which many jobs are active."""
+    """Read the next turns of a pool with many active jobs."""
     Lease.objects.filter(id__in=numbers.take(LEASE)).update(pool="p")
     turns = Turns("p", Strategy.WEIGHTED, (1.0, 2.0, 3.0), 0.05, 30_000)
     plan = ClaimPlan(("q0", "q1", "other"), 1, pool="p", turns=turns)
@@ -350,14 +350,14 @@ DRIFTS = [
 
 
 def lines(sample: float) -> None:
-    """Read what log lines are made of, of all kinds of events, from the middle of the record."""
+    """Read the events of log lines, of all kinds, from the middle of the event record."""
     place = LogPosition(stamp=str(EARLIER.stamp), seq=0)
     kinds = wanted_kinds(lambda _level: True)
     queries.recorded(place, {"kinds": kinds, "thinned": kinds, "sample": sample}, BATCH)
 
 
 def prune_events(**given: object) -> None:
-    """Remove a batch from the beginning of the record."""
+    """Remove a batch from the beginning of the event record."""
     rest = {"age_ms": None, "most": None, "unread": None, "most_unread": 0, "batch": BATCH}
     queries.prune_events(rest | given, ("0", 0))
 
@@ -552,7 +552,7 @@ CUSTOM, GENERIC = "force_custom_plan", "force_generic_plan"
 
 @pytest.fixture(scope="module")
 def cleared(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Allow the database, and leave it as it was."""
+    """Allow the use of the database, and leave it unchanged."""
     with django_db_blocker.unblock():
         reset()
         yield
@@ -573,7 +573,7 @@ def full(request: pytest.FixtureRequest, cleared: None) -> None:
 
 @pytest.fixture(scope="module")
 def burst(cleared: None) -> None:
-    """Use every statement in a store of a handful of jobs until its plan is kept, then fill it."""
+    """Run every statement in an almost empty store until its plan is kept, then fill the store."""
     reset()
     connection.close()
     stored(5, queue="q0")
@@ -582,7 +582,7 @@ def burst(cleared: None) -> None:
     numbers.start()
     for _ in range(4):
         for call in CALLS.values():
-            with suppress(OJSError, KeyError):  # most jobs that are named do not exist
+            with suppress(OJSError, KeyError):  # most of the named jobs do not exist
                 call()
     for model in (Charge, Worker, Depth):
         model.objects.all().delete()
@@ -598,7 +598,7 @@ def set_mode(mode: str) -> None:
 
 def assert_reads_what_it_needs(name: str) -> None:
     """A call reads no growing table from end to end and no index further than its work needs."""
-    if name in CLAIMS:  # those before have replaced the rows at the front
+    if name in CLAIMS:  # earlier claims have replaced the rows at the front
         wait_until_old_rows_are_dead()
     read = touched_by(CALLS[name])
 
@@ -610,8 +610,8 @@ def assert_reads_what_it_needs(name: str) -> None:
 
 def test_every_statement_is_measured() -> None:
     files = set(statements_in(ROOT / "jobs"))
-    # they run at a reset, an upgrade, a login, a simulation or a change of the configuration; what
-    # they read does not grow with the jobs
+    # They run at a reset, an upgrade, a login, a simulation or a change of the configuration. Their
+    # reads do not grow with the jobs.
     rare = {"reset", "login_try", "hold_terms"}
     rare |= {name for name in files if name.startswith(("schema_", "scratch_"))}
 
@@ -619,7 +619,7 @@ def test_every_statement_is_measured() -> None:
 
 
 def test_events_that_are_not_folded_yet_are_bounded_on_both_sides() -> None:
-    """For a lower bound alone the planner expects a third of the record, and parallel workers."""
+    """With only a lower bound, the planner expects a third of the record and parallel workers."""
     root = Path(queries.__file__).parent.parent.parent
     lower = "stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position"
     upper = "stamp <= '18446744073709551615'"

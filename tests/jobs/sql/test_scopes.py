@@ -1,4 +1,4 @@
-"""What shares over several queues cost a claim, and that they cost the others nothing. ADR 0018.
+"""The cost of sharing over several queues, for claims of a scope and for all others. ADR 0018.
 
 Measured as in test_plans.py: by the index entries that the claim reads.
 """
@@ -103,7 +103,7 @@ def test_a_claim_looks_at_the_first_lanes_alone(turns: Turns | None) -> None:
 
 @pytest.mark.usefixtures("full")
 def test_a_claim_raises_some_hundreds_of_lanes_and_leaves_the_rest_to_the_next() -> None:
-    run("UPDATE ojs_served SET cost = 1 WHERE tenant <> 't7'")  # all but one got a job elsewhere
+    run("UPDATE ojs_served SET cost = 1 WHERE tenant <> 't7'")  # jobs elsewhere, except t7
     wait_until_old_rows_are_dead()
     raised = [0]
 

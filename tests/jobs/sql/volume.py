@@ -1,5 +1,4 @@
-"""Stores of a size at which a wrong plan shows, loaded by the database itself, and what a
-statement touched in them.
+"""Stores large enough to expose a wrong plan, loaded by SQL, and the counts of a call's reads.
 
 Ids are made from a number, so a test can name rows of a kind: `job_id(READY + 5)`.
 """
@@ -14,19 +13,19 @@ READY, LEASE, LATER, PENDING, FINISHED = (n * 1_000_000 for n in range(1, 6))
 JOBS = {READY: 20_000, LEASE: 3_000, LATER: 10_000, PENDING: 2_000, FINISHED: 20_000}
 LANE = 1_000_000  # id of the first lane
 DUE = 30  # the first of a kind are due: expired, overdue, or to be promoted
-EVENTS, STAMPS, FOLDED = 50_000, 500, 495  # the last hundredth is not folded yet
+EVENTS, STAMPS, FOLDED = 50_000, 500, 495  # the last hundredth is not aggregated yet
 WORKERS = 1_000
 
 
 class Shape(NamedTuple):
-    """How the jobs are spread: over `queues`, each with a lane for every one of `tenants`."""
+    """The distribution of the jobs: over `queues`, each with a lane for each of `tenants`."""
 
     queues: int
     tenants: int
 
     @property
     def lanes(self) -> int:
-        """How many lanes there are."""
+        """Return the number of lanes."""
         return self.queues * self.tenants
 
 
@@ -134,7 +133,7 @@ SELECT j.id, now() + CASE WHEN hashtext(j.id::text) & 63 = 0 THEN interval '-1 m
 """,
 }
 
-# every job of the first kinds has a fingerprint of its own, apart from a hundredth that shares one
+# every job of the first kinds has a fingerprint of its own, except a hundredth that shares one
 FINGERPRINTS = """
 INSERT INTO ojs_unique (job_id, fingerprint, created_at, ended)
 SELECT j.id, sha256(k.key::bytea), j.created_at, j.state
@@ -191,7 +190,7 @@ SELECT 'q' || n %% %(queues)s, 'type' || n / %(queues)s, 0, 1, 1, 1
 
 
 def load(shape: Shape) -> None:
-    """Fill an empty store; statistics are left to the caller."""
+    """Fill an empty store; the caller updates the statistics."""
     facts = {
         **shape._asdict(), "lanes": shape.lanes, "workers": WORKERS, "events": EVENTS,
         "stamps": STAMPS, "folded": FOLDED, "lane": LANE,
@@ -206,7 +205,7 @@ def load(shape: Shape) -> None:
             _run(cursor.execute, WIDE + NARROW[first], facts | more)
         _run(cursor.execute, FINGERPRINTS, {"high": job_id(FINISHED + 20_000)})
         _run(cursor.execute, RECORD, facts | {"first": FINISHED})
-        cursor.execute("SELECT pg_stat_force_next_flush()")  # numbers of rows, else once a second
+        cursor.execute("SELECT pg_stat_force_next_flush()")  # row counts; by default once a second
 
 
 def _run(execute: Callable[[str, Any], object], text: str, facts: dict[str, object]) -> None:
@@ -224,13 +223,13 @@ def analyze() -> None:
 
 @dataclass
 class Touched:
-    """What one call read: sequential scans by table, entries by index."""
+    """The reads of one call: sequential scans by table, entries by index."""
 
     scanned: dict[str, int] = field(default_factory=dict)
     entries: dict[str, int] = field(default_factory=dict)
 
 
-# what this transaction did, also inside functions
+# the reads of this transaction, also inside functions
 COUNTS = """
 SELECT c.relname, c.relkind = 'i', pg_stat_get_xact_numscans(c.oid),
        pg_stat_get_xact_tuples_returned(c.oid)
@@ -239,7 +238,7 @@ SELECT c.relname, c.relkind = 'i', pg_stat_get_xact_numscans(c.oid),
 
 
 def touched_by(call: Callable[[], object]) -> Touched:
-    """Run `call` in a transaction and tell what it read."""
+    """Run `call` in a transaction and return its reads."""
     with transaction.atomic():
         before = _counts()
         call()

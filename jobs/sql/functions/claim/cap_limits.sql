@@ -1,8 +1,10 @@
--- ojs_cap_limits: bound what each pick gives by the limits of its lane, and block lanes whose limit is
--- reached. A limit with the policy to wait closes all its lanes to this claim; of others `over_limit`
--- names the lane.
--- Locks: the limits (exclusive, tried). A limit that another claim has locked is closed to this one,
--- which goes on at the same rank alone: jobs of the limit may turn out to come first.
+-- ojs_cap_limits: bound the jobs of each pick by the limits of its lane, and block lanes whose
+-- limit is reached. A limit whose policy is to wait is closed to the rest of this claim with all
+-- its lanes. For limits with another policy, `over_limit` names the lane.
+--
+-- Locks: the limits (exclusive, tried). If another claim has locked a limit, this claim treats the
+-- limit as closed and takes jobs of no rank beyond this one: jobs of the limit may turn out to come
+-- first.
 CREATE OR REPLACE FUNCTION ojs_cap_limits(claim ojs_claim_state) RETURNS ojs_claim_state
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -11,8 +13,9 @@ DECLARE
     v_at int := 0;
     v_limits bigint[];
     v_limit bigint;
-    v_seen bigint[] := '{}'::bigint[];  -- limits that are locked, and those that another claim has
-    v_rooms int[] := '{}'::int[];  -- what they have left; null: any number, -1: another's, -2: reached
+    v_seen bigint[] := '{}'::bigint[];  -- the limits so far: locked by this claim or by another
+    -- jobs left to each limit; null: any number, -1: another claim has the lock, -2: reached
+    v_rooms int[] := '{}'::int[];
     v_opens timestamptz[] := '{}'::timestamptz[];
     v_n int;
     v_room int;

@@ -1,7 +1,7 @@
--- ojs_charge_scopes: charge the tenants of the picks for the jobs that these are about to give, where
--- tenants share over more than the queue: see ADR 0018. What is charged is what is given, so the jobs
--- are locked and counted first: `gives`.
--- Locks: the jobs (SKIP LOCKED); the claim holds those of the scopes.
+-- ojs_charge_scopes: charge the tenants of the picks for the jobs that the claim is about to hand
+-- out. It serves tenants that share over more than the queue (ADR 0018). The charge must equal the
+-- number of jobs handed out, so the function first locks and counts the jobs: `gives`.
+-- Locks: the jobs (SKIP LOCKED); the claim holds the locks of the scopes.
 CREATE OR REPLACE FUNCTION ojs_charge_scopes(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 DECLARE
@@ -34,6 +34,7 @@ BEGIN
                           FOR UPDATE SKIP LOCKED) AS locked) AS h;
     END IF;
     PERFORM ojs_spend(v_scopes, v_ranks, v_tenants, coalesce(claim.gives, claim.takes), v_weights);
-    claim.is_holding := true;  -- what tenants got, which the end of a scope waits for
+    -- the rows of ojs_served; other claims of the scope wait for the end of this one
+    claim.is_holding := true;
     RETURN claim;
 END $$

@@ -1,34 +1,41 @@
--- ojs_claim_jobs: hand out available jobs, in one round trip, each job once.
+-- ojs_claim_jobs: hand out available jobs in one round trip, each job once.
 --
--- A claim is a row of steps. Each takes the request and what the claim has found out (ojs_claim_state),
--- and returns the latter changed; types.sql says what its members mean, make_request.sql those of the
--- request. The steps, and what each respects:
---   ojs_claim_worker   the configuration version; the worker's standing, pool, tenant and load
---   ojs_claim_pool     the pool's cap; one claim of a pool, rotation or scope at a time
---   ojs_rotation_*     which queue has the next turn
---   ojs_claim_queue    pauses and the limit of a queue; opens lanes whose limit has opened by itself
---   ojs_pick_lanes     strict priority inside a queue; the other ojs_pick_*: which lanes of that
---                      priority, and how many jobs of each
---   ojs_cap_limits     the limits of lanes: of tenants and of jobs' keys
---   ojs_charge_scopes  what tenants got in other queues
---   ojs_hand_out       expiry; hands the jobs out
---   ojs_after_look     retires empty lanes, and says where to look next
+-- A claim is a sequence of steps. Each step takes the request and the state of the claim
+-- (ojs_claim_state), and returns the changed state. types.sql describes the members of the state,
+-- make_request.sql the members of the request. The steps and the rules that each of them applies:
+--   ojs_claim_worker   the configuration version; the worker's standing, pool, tenant and load.
+--   ojs_claim_pool     the pool's cap; one claim of a pool, rotation or scope at a time.
+--   ojs_rotation_*     which queue has the next turn.
+--   ojs_claim_queue    pauses and the limit of a queue; opens lanes whose limit has opened by itself.
+--   ojs_pick_lanes     strict priority inside a queue; the other ojs_pick_* choose lanes of that
+--                      priority, and the number of jobs of each.
+--   ojs_cap_limits     the limits of lanes: of tenants and of jobs' keys.
+--   ojs_charge_scopes  the starts of tenants in other queues.
+--   ojs_hand_out       expiry; hands the jobs out.
+--   ojs_after_look     retires empty lanes, and decides where to look next.
 --
--- Locks, in this order: the worker, the pool or the rotation, scopes, what `blocked_on` names, the
--- limit of a queue, lanes, limits of lanes, ready rows, stripes of emptied lanes. Each step's file says
--- how it takes its own. Once a lane or a limit may be locked (`is_holding`) all other locks are tried,
--- so claims cannot deadlock.
+-- Locks, in this order: the worker; the pool or the rotation; scopes; the lock that `blocked_on`
+-- names; the limit of a queue; lanes; limits of lanes; ready rows; stripes of emptied lanes. The
+-- file of each step states how it takes its locks. Once the claim may hold a lane or a limit
+-- (`is_holding`), it only tries all other locks, so claims cannot deadlock.
 --
--- Returns the claimed jobs, those of one queue in turn order. A last row with a null id may have
--- `signals`: directive (the worker must not fetch), stale (the configuration is another now), pool (of
--- the worker instead, '' for none), declared (what the worker has declared instead), foreign (the worker
--- is of another tenant than the caller), due (waiting jobs have become due: promote and call again),
--- opens_ms (in how many ms a limit that held jobs back opens by itself), over_limit (see on_limit in
--- domain/limits.py), turns (the position of each job's queue, in turn order), blocked_on.
+-- Returns the claimed jobs; jobs of the same queue are in turn order. A last row with a null id may
+-- have `signals`, an object with some of these members:
+--   directive   the worker must not fetch.
+--   stale       the configuration version of the request is out of date.
+--   pool        the request named another pool than this pool of the worker; '' for none.
+--   declared    the request named another declaration than this one of the worker.
+--   foreign     the worker belongs to another tenant than the caller.
+--   due         waiting jobs have become due: promote and call again.
+--   opens_ms    in how many ms a limit that held jobs back opens by itself.
+--   over_limit  lanes over a limit: see on_limit in domain/limits.py.
+--   turns       the position of each job's queue, in turn order.
+--   blocked_on  the lock that may have hidden jobs.
 --
--- The steps must stay VOLATILE: each statement then has a fresh snapshot, which a lock needs (ADR 0001).
--- They inherit the planner settings at the end, which are part of the design: the statistics of queue
--- tables are always wrong, and a generic plan does not know LIMIT. tests/jobs/sql holds the plans.
+-- The steps must stay VOLATILE: each statement then has a fresh snapshot, which a lock needs (ADR
+-- 0001). The steps inherit the planner settings at the end, which are part of the design: the
+-- statistics of queue tables are always wrong, and a generic plan ignores the value of LIMIT.
+-- tests/jobs/sql checks the plans.
 CREATE OR REPLACE FUNCTION ojs_claim_jobs(request ojs_request) RETURNS SETOF ojs_claimed
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -52,16 +59,18 @@ BEGIN
         END IF;
     END IF;
 
-    -- One round where the queues come in their order. In a rotation: decide all turns, take what they
-    -- ask for, and decide anew with what turned out to be missing, until both agree: as if each turn
-    -- had been decided when the one before it was taken.
+    -- Without a rotation there is one round, with the queues in the order of the request. In a
+    -- rotation: decide all turns, take the jobs that they ask for, and decide again with the
+    -- shortages found, until turns and jobs agree. The result is the same as if each turn were
+    -- decided after the one before it.
     LOOP
         IF rotation.is_on THEN
             rotation := ojs_rotation_decide(request, claim.need, rotation);
             EXIT WHEN rotation.is_agreed;
         END IF;
-        -- Number 0 is all queues at once that have a single lane without limits: they take one
-        -- statement together instead of several each. The others, and what was missing, follow.
+        -- Number 0 stands for all queues that have a single lane without limits. One statement
+        -- takes their jobs together, instead of several statements for each queue. The other queues
+        -- and any shortages follow.
         FOR i IN coalesce(rotation.first, 1) .. cardinality(request.queues) LOOP
             EXIT WHEN claim.need <= 0;
             CONTINUE WHEN rotation.wants[i] <= rotation.taken[i];
@@ -71,7 +80,7 @@ BEGIN
             ELSE
                 claim.quota := claim.need;
             END IF;
-            -- Every pass takes jobs, or finds a lane or a limit that the next ones pass by.
+            -- Every pass takes jobs, or finds a lane or a limit that later passes skip.
             FOR pass IN 1 .. 1000 LOOP
                 EXIT WHEN claim.quota <= 0;
                 IF i = 0 THEN

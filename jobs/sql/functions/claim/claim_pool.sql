@@ -1,11 +1,12 @@
--- ojs_claim_pool: take the locks that a claim waits for, and bound it by the pool's cap.
--- Locks, waited for, in this order: the pool's (exclusive), for its cap; the rotation's (exclusive),
--- which may be the same one; scopes (exclusive, in order); the lock that hid jobs from the claim before
--- this one (`blocked_on`: a limit, exclusive, or a lane). All other locks are tried from then on.
+-- ojs_claim_pool: take the locks for which a claim waits, and bound the claim by the pool's cap.
+-- Locks, waited for, in this order: the lock of the pool (exclusive), for its cap; the lock of the
+-- rotation (exclusive), which may be the same lock; the scopes (exclusive, in order); the lock that
+-- hid jobs from the previous claim (`blocked_on`: a limit, exclusive, or a lane). From then on the
+-- claim only tries locks if it holds that last lock.
 CREATE OR REPLACE FUNCTION ojs_claim_pool(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 BEGIN
-    -- Counted under the lock, not before it: two fetches may both see room.
+    -- Count under the lock, not before it: otherwise two fetches may both see room.
     IF request.pool_cap IS NOT NULL THEN
         PERFORM pg_advisory_xact_lock(20266601, hashtext(request.pool));
         SELECT least(claim.need, request.pool_cap - count(*)) INTO claim.need
@@ -14,14 +15,14 @@ BEGIN
             RETURN claim;
         END IF;
     END IF;
-    -- Strict turns without prevention depend on no earlier claim, and least-loaded ones neither.
+    -- Strict and least-loaded turns depend on no earlier claim, except under starvation prevention.
     IF request.rotation IS NOT NULL AND cardinality(request.queues) > 1
        AND (request.strategy IN (1, 2) OR request.ratio IS NOT NULL)
     THEN
         PERFORM pg_advisory_xact_lock(20266601, hashtext(request.rotation));
     END IF;
     IF request.scopes IS NOT NULL THEN
-        -- What tenants got is read and added to by one claim at a time.
+        -- Only one claim at a time may read the tenants' costs and add to them.
         PERFORM pg_advisory_xact_lock(20266621, s.key)
            FROM (SELECT DISTINCT hashtext(x) AS key FROM unnest(request.scopes) AS x
                   WHERE x IS NOT NULL ORDER BY 1) AS s;

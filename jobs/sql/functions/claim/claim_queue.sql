@@ -1,9 +1,11 @@
--- ojs_claim_queue: turn to the queue at a position of the request.
--- `quota` is how many jobs it may give, at most p_most (null: as many as the claim needs); 0 where it is
--- unknown or paused, or where its limit is reached or locked by another claim.
--- Opens lanes whose limit has opened by itself since a claim found it reached, a hundred at most.
--- Locks: the queue's limit (exclusive; waited for while the claim holds nothing but its worker, pool and
--- scopes, else tried); lanes that open (SKIP LOCKED).
+-- ojs_claim_queue: begin with the queue at a position of the request.
+--
+-- `quota` is the number of jobs that the queue may give, at most p_most (null: as many as the claim
+-- needs). It is 0 if the queue is unknown or paused, or if its limit is reached or locked by
+-- another claim. Opens at most a hundred lanes whose limit has opened by itself since a claim
+-- reached it.
+-- Locks: the queue's limit (exclusive). The claim waits for it while it may hold no lane and no
+-- limit, otherwise it tries it. Then the lanes that open (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_claim_queue(
     request ojs_request, claim ojs_claim_state, p_position int, p_most int
 ) RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
@@ -50,7 +52,8 @@ BEGIN
     END IF;
 
     IF request.tenant IS NOT NULL THEN
-        -- By their keys: thousands of others may lie before the tenant's lanes in the claim's order.
+        -- By their keys: in the claim's order, thousands of other lanes may precede the tenant's
+        -- lanes.
         SELECT array_agg(l.id) INTO claim.own_lanes FROM ojs_lane_key AS l
          WHERE l.tenant = request.tenant AND l.queue = claim.queue
            AND (request.version_keys IS NULL OR l.route = ANY (request.version_keys));
@@ -66,14 +69,15 @@ BEGIN
                           ORDER BY m.queue, m.blocked_until LIMIT 100))
                      FOR NO KEY UPDATE SKIP LOCKED
     LOOP
-        claim.is_holding := true;  -- by id alone: a lane that has changed meanwhile is locked, too
+        -- A lane that has changed meanwhile is locked too, since the lock selects by id.
+        claim.is_holding := true;
         UPDATE ojs_lane AS l SET blocked_by = NULL, blocked_until = NULL, vt = ojs_rejoin(l),
                                  paid = CASE WHEN l.scope IS NULL THEN 0
                                              ELSE ojs_served(l.scope, l.rank, l.tenant) END
          WHERE l.ctid = v_lane.place AND v_lane.until <= claim.now;
     END LOOP;
     IF claim.is_hinted THEN
-        -- a lane of higher priority may have woken since the low-water mark was taken
+        -- A lane of higher priority may have woken since the low-water mark was taken.
         PERFORM 1 FROM ojs_lane AS l
           WHERE l.queue = claim.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
             AND l.rank < request.low_ranks[p_position]

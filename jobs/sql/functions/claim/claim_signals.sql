@@ -1,5 +1,6 @@
--- ojs_claim_signals: what a claim says beside its jobs, see ojs_claim_jobs; null: nothing.
--- p_turns: the position of the queue that each job is of, in turn order; null: there is no rotation.
+-- ojs_claim_signals: return the signals of a claim (see ojs_claim_jobs); null: none.
+--
+-- p_turns: the position of the queue of each job, in turn order; null: there is no rotation.
 -- Locks: none.
 CREATE OR REPLACE FUNCTION ojs_claim_signals(request ojs_request, claim ojs_claim_state, p_turns int[])
 RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -21,7 +22,7 @@ BEGIN
              WHERE l.queue = v_queue AND l.blocked_until IS NOT NULL
              ORDER BY l.queue, l.blocked_until LIMIT 1));
     END LOOP;
-    IF claim.opens_at IS NOT NULL THEN  -- greatest() passes over nulls
+    IF claim.opens_at IS NOT NULL THEN  -- greatest() ignores nulls
         v_opens_ms := ceil(extract(epoch FROM greatest(claim.opens_at - clock_timestamp(), '0')) * 1000);
     END IF;
     IF NOT v_is_due AND p_turns IS NULL AND v_opens_ms IS NULL AND claim.over_limit IS NULL

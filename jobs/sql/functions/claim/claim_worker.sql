@@ -1,8 +1,10 @@
--- ojs_claim_worker: begin a claim: check the configuration version and the worker that asks.
--- Returns `signals` where the claim must not go on, see ojs_claim_jobs; else how many jobs it `need`s,
--- which the worker's load bounds. The claim is a sign of life of its worker: see ojs_heard.
--- Locks: the worker: waited for where it is put into a pool or where its load decides; tried, to note
--- the sign of life.
+-- ojs_claim_worker: begin a claim: check the configuration version and the worker.
+--
+-- Returns `signals` if the claim must not go on (see ojs_claim_jobs), otherwise the number of jobs
+-- that it needs (`need`), which the worker's load bounds. The claim is a sign of life of its
+-- worker: see ojs_heard.
+-- Locks: the worker. The claim waits for it to put the worker into a pool or to count its load. It
+-- only tries it to note the sign of life.
 CREATE OR REPLACE FUNCTION ojs_claim_worker(request ojs_request) RETURNS ojs_claim_state
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -48,7 +50,8 @@ BEGIN
             v_pool := request.worker_pool;
         END IF;
     END IF;
-    IF v_tenant <> request.caller THEN  -- before the caller learns anything else about it
+    -- checked first: the caller must learn nothing else about this worker
+    IF v_tenant <> request.caller THEN
         claim.signals := jsonb_build_object('foreign', true);
         RETURN claim;
     END IF;
@@ -62,7 +65,7 @@ BEGIN
     IF v_pool IS DISTINCT FROM request.worker_pool AND request.says_pool
        AND request.worker_pool IS NOT NULL
     THEN
-        -- into its first pool, or a worker that had ended into another
+        -- a worker joins its first pool, or another pool after it had ended
         UPDATE ojs_worker AS w SET pool = request.worker_pool
          WHERE w.id = request.worker
            AND (w.pool IS NULL OR w.dead_at IS NOT NULL OR w.stopped_at IS NOT NULL)

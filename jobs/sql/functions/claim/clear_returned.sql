@@ -1,7 +1,7 @@
--- ojs_clear_returned: clear the mark of lanes whose last returned job was taken; see ADR 0025. Tells
--- whether a lane is locked.
--- Locks: the lanes (SKIP LOCKED). The look for jobs that came back follows the lock in a statement of
--- its own. It sees all such jobs: a statement that returns one marks the lane before it commits.
+-- ojs_clear_returned: clear the mark of lanes whose last returned job was taken; see ADR 0025.
+-- Returns whether the claim may hold a lane.
+-- Locks: the lanes (SKIP LOCKED). A statement of its own looks for returned jobs after the lock. It
+-- sees all of them, because a statement that returns a job marks the lane before it commits.
 CREATE OR REPLACE FUNCTION ojs_clear_returned(p_lanes bigint[]) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE

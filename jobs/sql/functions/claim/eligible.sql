@@ -1,5 +1,6 @@
--- ojs_eligible: whether a claim may take jobs of a lane that is offered: the claim has not found it
--- exhausted, its limits are not closed, and its version key is wanted. PostgreSQL inlines the function.
+-- ojs_eligible: return whether a claim may take jobs of an offered lane: the claim has not found
+-- the lane exhausted, the lane's limits are not closed, and the worker accepts its version key.
+-- PostgreSQL inlines the function.
 CREATE OR REPLACE FUNCTION ojs_eligible(
     p_lane bigint, p_limits bigint[], p_version_key int,
     p_exhausted bigint[], p_closed bigint[], p_version_keys int[]

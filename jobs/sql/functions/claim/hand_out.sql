@@ -1,7 +1,8 @@
--- ojs_hand_out: hand out jobs of the picks: move them from ready to leased, note their limits, starts
--- and events, and charge the lanes. Returns them in turn order. A pick without a locked job gives the
--- first ones of its lane that nobody else has locked.
--- Locks: the jobs (SKIP LOCKED). The lanes that are charged are locked already; the others get a debt.
+-- ojs_hand_out: hand out jobs of the picks: move them from ready to leased, record their limits,
+-- starts and events, and charge the lanes. Returns the jobs in turn order. A pick without a locked
+-- job gives the first jobs of its lane that no other transaction has locked.
+-- Locks: the jobs (SKIP LOCKED). The claim has already locked the lanes that it charges. Lanes that
+-- it has not locked get a debt.
 CREATE OR REPLACE FUNCTION ojs_hand_out(request ojs_request, claim ojs_claim_state)
 RETURNS SETOF ojs_claimed LANGUAGE plpgsql AS $$
 DECLARE
@@ -34,12 +35,13 @@ BEGIN
                         ORDER BY z.lane_id, z.seq LIMIT v_takes[u.ordinality]
                           FOR UPDATE SKIP LOCKED) AS locked) AS hh
     ), d AS (
-        -- by place: these rows have just been locked, and no plan can read others
+        -- By `ctid`: the claim has just locked these rows, and no plan can read more rows than
+        -- these.
         DELETE FROM ojs_ready AS z USING h WHERE z.ctid = h.place
         RETURNING z.id, h.lane, h.tenant, h.weight, h.lane_place, h.vt, h.limits, z.seq, z.attempt,
                   z.enqueued_at, h.tag, h.position, h.rank
     ), b AS MATERIALIZED (
-        -- the one look at the wide row
+        -- The only read of the wide row.
         SELECT d.id, d.lane, d.tenant, d.limits, d.seq, d.attempt + 1 AS attempt, d.enqueued_at,
                d.tag, d.position, d.rank, d.vt, s.at, s.ms,
                s.at + s.ms * interval '1 millisecond' AS until,
@@ -80,7 +82,8 @@ BEGIN
                request.pool, b.limits, (extract(epoch FROM b.at - b.enqueued_at) * 1000)::bigint
           FROM b
     ), owed AS (
-        -- no lock lets us charge the lanes: the next claim that holds them does
+        -- The claim has no lock of these lanes, so it cannot charge them. The next claim that locks
+        -- them does.
         INSERT INTO ojs_debt (lane_id, cost)
         SELECT d.lane, count(*) / d.weight FROM d
          WHERE claim.owes AND d.lane_place IS NULL GROUP BY d.lane, d.position, d.weight
@@ -89,13 +92,14 @@ BEGIN
            SET vt = CASE WHEN l.ordered THEN l.vt ELSE n.vt + n.jobs / l.weight END,
                paid = CASE WHEN claim.scope IS NULL THEN l.paid ELSE l.paid + n.jobs / l.weight END,
                low = CASE WHEN l.returned IS NULL THEN greatest(l.low, n.low) ELSE l.low END,
-               -- of what `rank` is generated from: where none is set, PostgreSQL reads the
-               -- definition of `rank` anew for each row (5 percent of a claim)
+               -- The expression of `rank` reads `boost`. If an UPDATE sets none of its columns,
+               -- PostgreSQL reads the definition of `rank` anew for each row (5 percent of a
+               -- claim).
                boost = l.boost
           FROM (SELECT count(d.seq) AS jobs, max(d.seq) AS low, d.lane_place AS place, d.vt
                   FROM d WHERE claim.is_locked GROUP BY d.position, d.lane_place, d.vt
                  UNION ALL
-                SELECT 0, 0, t.place, t.vt  -- what was owed is charged in any case
+                SELECT 0, 0, t.place, t.vt  -- A debt is charged even if the lane gave no job.
                   FROM unnest(claim.picks) WITH ORDINALITY AS t
                  WHERE claim.is_locked AND t.ordinality = ANY (claim.indebted)
                    AND t.ordinality <> ALL (ARRAY(SELECT d.position FROM d))

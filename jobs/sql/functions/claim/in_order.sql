@@ -1,16 +1,19 @@
--- ojs_in_order: the oldest waiting jobs of a queue's lanes of one rank, whosever they are: how many
--- of which lane. For queues whose tenants are served in order; ojs_hand_out takes them.
+-- ojs_in_order: find the oldest waiting jobs of a queue's lanes of one rank, regardless of the
+-- tenant. Returns lanes and the number of jobs of each. It serves queues whose tenants are served
+-- in order; ojs_hand_out takes the jobs.
 --
--- A lane's `vt` is then at most the `seq` of its first job, but for jobs that were stored late. So the
--- lanes with the smallest are enough to look at, and what they have up to the `vt` of the next one
--- comes before what any other lane has. More lanes, and more jobs of each, are looked at only when
--- all that was found is in the hands of others or lies behind that bound.
+-- The `vt` of such a lane is at most the `seq` of its first job, except for jobs that were stored
+-- late. So it is enough to look at the lanes with the smallest `vt`: their jobs up to the `vt` of
+-- the next lane precede the jobs of all further lanes. The function looks at more lanes, and at
+-- more jobs of each, only if other claims hold all jobs found or these jobs lie behind that bound.
 --
--- Parameters: p_near, not null: the lanes to choose from, else those of p_queue and p_rank from p_vt
--- on, without p_barren and for p_routes; p_lows bounds the jobs by the lanes' `low`.
--- `empty`: lanes without a job to see, which may retire; `behind`: lanes whose `vt` may have fallen far
--- behind their jobs, which made the look wider.
--- Locks: the jobs, SKIP LOCKED, so that a neighbour goes on with the next oldest.
+-- Parameters: p_near, if not null: the lanes to choose from. Otherwise the lanes of p_queue and
+-- p_rank from p_vt on, without the lanes of p_barren, and only of the version keys p_routes (null:
+-- any). p_lows: the lanes' `low` bounds the jobs.
+--
+-- `empty`: lanes without a visible job, which may retire. `behind`: lanes whose `vt` may lie far
+-- before their jobs, which made the look wider.
+-- Locks: the jobs (SKIP LOCKED), so that a concurrent claim takes the next oldest jobs.
 CREATE OR REPLACE FUNCTION ojs_in_order(
     p_queue text, p_rank smallint, p_vt float8, p_near bigint[], p_barren bigint[], p_routes int[],
     p_quota int, p_lows boolean, p_now timestamptz,
@@ -21,8 +24,8 @@ DECLARE
     v_lanes int := p_quota + 8;
     v_deep int := greatest(4, least(p_quota, 256 / (p_quota + 8)));
     v_ids bigint[] := p_near;
-    v_next float8;  -- the jobs of lanes that are not looked at lie from here on
-    v_cut bigint;  -- of the lanes that are, no job before it was left out
+    v_next float8;  -- a lower bound of the jobs of all lanes outside the look
+    v_cut bigint;  -- up to here the look has all jobs of its lanes
 BEGIN
     FOR pass IN 1 .. 8 LOOP
         IF p_near IS NULL THEN

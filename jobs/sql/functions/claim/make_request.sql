@@ -1,26 +1,34 @@
--- ojs_make_request: make the request of a claim. Statements name the arguments, so a release may add
--- one with a default at the end: processes of the release before leave it out. PostgreSQL inlines the
--- function.
+-- ojs_make_request: make the request of a claim. Statements pass arguments by name, so a release
+-- may add an argument with a default at the end: processes of the previous release omit it.
+-- PostgreSQL inlines the function.
 --
--- queues: in order. jobs: at most so many. worker: null: none is named. lease_ms: of these jobs, null:
--- the job's own or default_lease_ms. tenant, version_keys: narrow the lanes, null: any.
--- leaves_out_versions: version_keys leaves out keys that there are.
--- pool: whose jobs these are and whose pool_cap bounds them. worker_pool: the pool that the caller
--- takes the worker to be in; says_pool: the worker said so itself. declared: the number of what the
--- worker is taken to have declared, null: the request says so itself. prefetches: the worker holds
--- more jobs than it runs, and keeps count of them itself.
--- caller: the tenant that the caller is bound to, null: none; a worker belongs to the tenant that is
--- the first to name it. heard_ms: how old the last sign of life is when the claim notes a new one.
--- configuration: the version that all this follows from, null: none.
--- blocked_on: what the signal of the claim before said; the claim waits for that lock.
--- rotation: the key of the queue rotation, null: the queues come in their order, each until it is empty.
+-- queues: in order. jobs: the largest number of jobs. worker: null: the caller named none.
+-- lease_ms: the lease of these jobs; null: the job's own or default_lease_ms. tenant, version_keys:
+-- restrict the lanes; null: any. leaves_out_versions: version_keys omits keys that exist.
+--
+-- pool: the pool that the jobs count for; pool_cap bounds them. worker_pool: the pool to which the
+-- worker belongs according to the caller. says_pool: the worker itself named the pool. declared:
+-- the number of the declaration of the worker according to the caller; null: the request has its
+-- own declaration. prefetches: the worker holds more jobs than it runs, and counts them itself.
+-- caller: the tenant that the caller is bound to; null: none. A worker belongs to the tenant of its
+-- first request. heard_ms: the age of the last sign of life at which the claim notes a new one.
+--
+-- configuration: the configuration version of these arguments; null: none. blocked_on: this signal
+-- of the previous claim; the claim waits for that lock.
+--
+-- rotation: the key of the queue rotation; null: the claim empties the queues in their order.
 -- strategy, weights, ratio: see ojs_turns. rotation_ms: how long a queue may wait for a turn.
--- is_global: a turn goes to queues whose best job has the highest priority of all, unless one is owed.
--- low_ranks, low_vts: low-water marks, by position of queues: where live entries of the index begin.
--- low_lanes, low_seqs: the same by lane. A mark only saves the walk over dead entries; a caller that
--- passes marks repeats the call without them once a second. A hinted look is bounded by the lanes' own
--- `low` as well, less 128, since writers overtake each other.
--- scopes: over what tenants share beyond the queue, by position of queues; see ADR 0018.
+-- is_global: a turn goes to the queues whose best job has the highest priority of all queues,
+-- unless starvation prevention owes it to another queue.
+--
+-- low_ranks, low_vts: low-water marks by position of the queues: the first live entries of the
+-- index. low_lanes, low_seqs: low-water marks by lane. A mark only saves the walk over dead
+-- entries. A caller that passes marks repeats the call without them once a second. The lanes' own
+-- `low`, less 128, bounds a hinted look as well; the distance is there because writers overtake
+-- each other.
+--
+-- scopes: by position of the queues, the scope over which tenants share beyond the queue (ADR
+-- 0018).
 CREATE OR REPLACE FUNCTION ojs_make_request(
     queues text[], jobs int, worker text, lease_ms bigint, default_lease_ms bigint, tenant text,
     version_keys int[], pool text, pool_cap int, worker_pool text, says_pool boolean,

@@ -1,6 +1,6 @@
--- ojs_mark_neighbours: block lanes behind the head that count for the limit that was reached last, so
--- that the next claims need not look at them. A hundred at most: all that are marked open when a job of
--- them ends.
+-- ojs_mark_neighbours: block lanes behind the head that count for the limit reached last, so that
+-- later claims skip them. It marks at most a hundred lanes, because the end of a job of the limit
+-- opens all marked lanes.
 -- Locks: the lanes (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_mark_neighbours(claim ojs_claim_state) RETURNS void
 LANGUAGE plpgsql AS $$

@@ -1,21 +1,24 @@
--- ojs_pick_fair: pick and lock the lanes that are next by their virtual times, of the head's rank. The
--- window keeps a claim from serving a lane far ahead of the head just because others hold the lanes
--- before it. Up to 32 more lanes, which others hold or which lie beyond the window, share what the
--- locked ones do not take: `held`. Where others hold all lanes, ojs_pick_unlocked picks of these.
--- Of a scope there is no other claim, and lanes may be far from the first one: none is `held`.
--- Locks: the lanes (SKIP LOCKED). Even if none comes back: a lane that has changed meanwhile stays
--- locked.
+-- ojs_pick_fair: pick and lock the next lanes of the head's rank by their virtual times. The window
+-- bounds the distance from the head: a claim must not serve a lane far ahead of it only because
+-- other claims hold the lanes before.
+--
+-- Up to 32 more lanes (`held`) share the jobs that the locked lanes do not take. Other claims hold
+-- them, or they lie beyond the window. If other claims hold all lanes, ojs_pick_unlocked picks from
+-- `held`. A scope has only one claim at a time, and its lanes may lie far from the first: `held` is
+-- then empty.
+-- Locks: the lanes (SKIP LOCKED). The claim may hold a lane even if none is returned: a lane that
+-- has changed meanwhile stays locked.
 CREATE OR REPLACE FUNCTION ojs_pick_fair(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 DECLARE
-    v_head bigint := claim.near[1];  -- what lies before it in the index is dead
+    v_head bigint := claim.near[1];  -- the index entries before the head are dead
 BEGIN
     claim.is_holding := true;
     IF claim.scope IS NOT NULL THEN
         claim.vt := coalesce(ojs_settle(claim.scope, claim.queue, claim.rank, claim.vt, claim.quota,
                                         claim.exhausted, claim.closed, request.version_keys),
                              claim.vt);
-        v_head := 0;  -- another one may be first now
+        v_head := 0;  -- the charges may have changed the first lane
     END IF;
     SELECT array_agg(ROW(s.id, s.tenant, s.is_limited, s.vt, s.weight, s.low, s.place,
                          NULL, NULL, NULL)::ojs_pick),
@@ -45,7 +48,8 @@ BEGIN
                  ORDER BY l.queue, l.rank, l.vt LIMIT 32) AS c;
         IF NOT claim.is_locked THEN
             claim.near := claim.held;
-            claim.is_again := claim.near IS NULL;  -- another claim has just marked them all
+            -- another claim has just blocked or retired all of them
+            claim.is_again := claim.near IS NULL;
         END IF;
     END IF;
     IF claim.is_again THEN

@@ -1,12 +1,14 @@
--- ojs_pick_lanes: find the head of the claim's queue, whose rank decides the priority, and pick lanes of
--- that rank by the rule that applies:
---   ojs_pick_ordered   jobs go in their order, whosever they are
---   ojs_pick_unlocked  a lane alone, or all lanes held by others
---   ojs_pick_tenant    the claim is for one tenant
---   ojs_pick_fair      tenants share
--- p_level_rank: the rank that the rotation goes by, null: priorities do not compete over queues.
--- `is_done`: the queue has nothing to give now. `is_again`: look once more, with what is known now.
--- Locks: none; those of the rules.
+-- ojs_pick_lanes: find the head of the claim's queue, whose rank decides the priority, and pick
+-- lanes of that rank by the rule that applies:
+--   ojs_pick_ordered   the oldest jobs first, regardless of the tenant.
+--   ojs_pick_unlocked  a single lane, or other claims hold all lanes.
+--   ojs_pick_tenant    the claim is for one tenant.
+--   ojs_pick_fair      tenants share.
+--
+-- p_level_rank: the rank by which the rotation decided the turn; null: priorities do not compete
+-- over queues. `is_done`: the queue has nothing to give now. `is_again`: look again with the new
+-- findings.
+-- Locks: none of its own; see the rules.
 CREATE OR REPLACE FUNCTION ojs_pick_lanes(
     request ojs_request, claim ojs_claim_state, p_level_rank smallint
 ) RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
@@ -42,7 +44,7 @@ BEGIN
                   FROM ojs_lane AS l
                  WHERE l.id = ANY (claim.own_lanes)
                    AND ojs_offered(l.active, l.blocked_by, l.paused)
-                   -- own_lanes are of the version keys
+                   -- `own_lanes` has only lanes of the version keys
                    AND ojs_eligible(l.id, l.limits, l.route, claim.exhausted, claim.closed, NULL)
                ) AS z
          WHERE z.rank = z.head;
@@ -54,7 +56,7 @@ BEGIN
         RETURN claim;
     END IF;
     IF claim.is_ordered AND claim.is_hinted THEN
-        -- a job that came back has moved the `vt` of its lane down
+        -- A returned job has lowered the `vt` of its lane.
         PERFORM 1 FROM ojs_lane AS l
           WHERE l.queue = claim.queue AND l.ordered AND l.returned IS NOT NULL
             AND ojs_offered(l.active, l.blocked_by, l.paused)
@@ -69,9 +71,9 @@ BEGIN
     claim.is_alone := v_lanes = 1;
     claim.is_ordered := claim.is_ordered AND (NOT claim.is_alone OR claim.is_holding);
     IF claim.rank > claim.busy_rank THEN
-        claim.is_done := true;  -- what others are at work on may turn out to be of higher priority
+        claim.is_done := true;  -- jobs that other claims are deciding about may have a higher priority
     ELSIF claim.rank <> p_level_rank THEN
-        claim.is_done := true;  -- decide anew whose turn it is
+        claim.is_done := true;  -- the rotation decides the turn again
         claim.is_moved := true;
     ELSIF claim.is_ordered THEN
         RETURN ojs_pick_ordered(request, claim);

@@ -1,9 +1,10 @@
--- ojs_pick_ordered: pick the lanes of the oldest jobs of a queue and rank: see ojs_in_order. Only lanes
--- with limits are locked, since a limit that is reached is noted in the lane. They are locked by id
--- alone, so a lane that has changed meanwhile comes back, too: it gives nothing, and the claim knows
--- that it holds a lane.
--- Locks: lanes with limits (SKIP LOCKED). A lane that another claim holds has older jobs: it is waited
--- for while the claim holds nothing, else passed by and named in `blocked_on`.
+-- ojs_pick_ordered: pick the lanes of the oldest jobs of a queue and rank: see ojs_in_order. It
+-- locks only lanes with limits, because a claim records a reached limit in the lane. The lock
+-- selects by id, so it also returns a lane that has changed meanwhile: that lane gives nothing, and
+-- the claim counts it as held.
+-- Locks: lanes with limits (SKIP LOCKED). A lane that another claim holds has older jobs. The claim
+-- waits for it while it may hold nothing itself, otherwise it skips the lane and names it in
+-- `blocked_on`.
 CREATE OR REPLACE FUNCTION ojs_pick_ordered(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 DECLARE

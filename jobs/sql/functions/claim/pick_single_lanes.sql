@@ -1,9 +1,12 @@
--- ojs_pick_single_lanes: pick jobs of all queues at once that have a turn and a single lane without
--- limits. The jobs are locked now, so that each lane gives what is counted here. Each job comes as a
--- pick of its own.
--- Left to the other rules: a queue that is paused or limited, that has a lane about to open or, beside
--- a low-water mark, a lane of higher priority or jobs that came back, or whose best job has another rank
--- than the rotation goes by.
+-- ojs_pick_single_lanes: pick jobs of all queues that have a turn and a single lane without limits,
+-- in one statement. It locks the jobs, so that each lane gives the number counted here. Each job is
+-- a pick of its own.
+--
+-- The other rules take queues that do not qualify:
+--   a queue that is paused or limited, or that has a lane about to open.
+--   a queue whose best job has another rank than the rank that the rotation decided by.
+--   with a low-water mark: a queue with a lane of higher priority, or with returned jobs in order.
+--   a queue whose jobs cost by duration.
 -- Locks: the jobs (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_pick_single_lanes(
     request ojs_request, claim ojs_claim_state, rotation ojs_rotation

@@ -1,10 +1,13 @@
--- ojs_pick_unlocked: pick lanes whose jobs are taken under locks of the jobs alone: a lane that is
--- alone, or the lanes of `near` where others hold all of them. How far each is served is then known to
--- its holder, so they share by weight. Not lanes with limits: a limit that is reached is noted in the
--- lane, which takes its lock. Nor a lane alone whose jobs cost by duration: what short jobs cost less
--- would be given back though nothing was charged. Where there are no others, the first lane is locked.
--- Locks: none, or the first lane. It is waited for, unless the claim may hold another: two claims could
--- then wait for each other.
+-- ojs_pick_unlocked: pick lanes from which the claim takes jobs under locks of the jobs alone: a
+-- single lane, or the lanes of `near` if other claims hold all of them. Only the holders know the
+-- current virtual times, so these lanes share by weight.
+--
+-- It excludes lanes with limits: a claim records a reached limit in the lane, which takes the
+-- lane's lock. It also excludes a single lane whose jobs cost by duration: the credit of short jobs
+-- would be given back although nothing was charged. If no lane remains, the claim locks the first
+-- lane.
+-- Locks: none, or the first lane. The claim waits for it only while it may hold no lane and no
+-- limit: otherwise two claims could wait for each other.
 CREATE OR REPLACE FUNCTION ojs_pick_unlocked(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 BEGIN

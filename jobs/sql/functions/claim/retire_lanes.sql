@@ -1,5 +1,5 @@
--- ojs_retire_lanes: take lanes without a job out of the index that claims read, but only if no producer
--- is adding jobs: see ojs_wake. Tells whether a lane may be locked.
+-- ojs_retire_lanes: remove lanes without a job from the index that claims read, but only if no
+-- producer is adding jobs: see ojs_wake. Returns whether the claim may hold a lane.
 -- Locks: the lanes' stripes (exclusive, tried), then the lanes (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_retire_lanes(p_lanes bigint[]) RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -13,14 +13,14 @@ BEGIN
     LOOP
         CONTINUE WHEN NOT pg_try_advisory_xact_lock(20266603, (v_lane % 128)::int);
         v_is_holding := true;
-        -- A statement of its own: in that of the lock it would go by a snapshot from before, and miss
-        -- jobs of a producer that has just committed and let go.
+        -- A separate statement: the statement that takes the lock has an older snapshot. It would
+        -- miss jobs of a producer that has just committed and released the lock.
         CONTINUE WHEN EXISTS (SELECT 1 FROM ojs_ready AS z WHERE z.lane_id = v_lane);
         UPDATE ojs_lane AS l SET active = false, returned = NULL
           FROM (SELECT m.id FROM ojs_lane AS m WHERE m.id = v_lane AND m.active
                    FOR NO KEY UPDATE SKIP LOCKED) AS s
          WHERE l.id = s.id AND l.id = v_lane;
-        IF FOUND THEN  -- a lane that comes back joins at the present virtual time
+        IF FOUND THEN  -- the lane will rejoin at the present virtual time, without its debt
             DELETE FROM ojs_debt AS t WHERE t.lane_id = v_lane;
         END IF;
     END LOOP;

@@ -1,6 +1,7 @@
--- ojs_share: how many of p_quota jobs each lane gives: the smallest tags vt + n / weight get them, the
--- foremost of equal ones (start-time fairness). Plain arithmetic. A single job goes to the first lane,
--- as the caller has them in the order of their virtual times.
+-- ojs_share: return how many of p_quota jobs each lane gives. The jobs go to the smallest tags vt +
+-- n / weight; of equal tags the first lane's comes first (start-time fairness). Plain arithmetic. A
+-- single job goes to the first lane: the caller passes the lanes in the order of their virtual
+-- times.
 CREATE OR REPLACE FUNCTION ojs_share(p_picks ojs_pick[], p_quota int) RETURNS int[]
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -13,7 +14,7 @@ BEGIN
         v_takes[1] := 1;
         RETURN v_takes;
     END IF;
-    -- Enough of them lie below the tag that every lane reaches with an equal share.
+    -- Enough tags lie up to the tag that every lane reaches with an equal share.
     SELECT max(t.vt + ceil(p_quota::float8 / v_lanes) / t.weight) INTO v_upto FROM unnest(p_picks) AS t;
     SELECT array_agg(x.n ORDER BY x.i) INTO v_takes
       FROM (SELECT y.i, sum(y.one)::int AS n

@@ -1,8 +1,9 @@
--- ojs_share_locked: say how many jobs each of the locked picks is to give, and each lane of `held`.
--- First the debts of the locked lanes are charged: what other claims took of them while they could not
--- lock them. Lanes that others hold may be served by them now. As if those were served as far as any,
--- they get what lies beyond.
--- Locks: the debts, of lanes that the claim holds.
+-- ojs_share_locked: decide how many jobs each locked pick gives, and each lane of `held`.
+--
+-- First charge the debts of the locked lanes: the jobs that other claims took while they could not
+-- lock these lanes. Other claims may serve the lanes of `held` at this moment. So the function
+-- treats these lanes as served as far as the last lane, and gives them the jobs beyond.
+-- Locks: the debts of lanes that the claim holds.
 CREATE OR REPLACE FUNCTION ojs_share_locked(claim ojs_claim_state) RETURNS ojs_claim_state
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -21,7 +22,7 @@ BEGIN
             claim.indebted := claim.indebted || v_at;
         END LOOP;
         IF claim.held IS NOT NULL THEN
-            -- Each starts at a random offset; otherwise lanes of large weight always come first.
+            -- Start each lane at a random offset; otherwise heavy lanes always go first.
             SELECT greatest(claim.held_vt, max(x.vt)) INTO v_level FROM unnest(claim.picks) AS x;
             SELECT claim.picks || array_agg(ROW(l.id, l.tenant, false, v_level - random() / l.weight,
                                                 l.weight, ojs_lowest(l.low, l.returned),

@@ -1,16 +1,16 @@
--- ojs_explain: what a claim would find about one job now, as one JSON object; reads only.
+-- ojs_explain: return, as one JSON object, the findings of a claim about one job now. Reads only.
 --
--- It goes by the claim's own words (ojs_offered, ojs_fresh, ojs_in_force, ojs_usage, ojs_joined,
--- ojs_raised) and takes the lanes in the claim's order, under the claim's planner settings: lanes with
--- the same virtual time come as their index holds them. A test compares both in random stores.
+-- It uses the same functions as the claim (ojs_offered, ojs_fresh, ojs_in_force, ojs_usage,
+-- ojs_joined, ojs_raised), the claim's order of lanes and its planner settings. Lanes with equal
+-- virtual times come in the order of their index. A test compares both in random stores.
 --
--- Parameters: p_most bounds what is counted and looked at in each lane, p_lanes how many lanes are;
--- a worker that was silent for p_silence_ms is not alive; rates are of the last p_minutes.
+-- Parameters: p_most bounds the jobs counted in each lane, p_lanes the number of lanes. A worker
+-- that was silent for p_silence_ms is not alive. Rates are of the last p_minutes.
 --
--- `position` is there for an available job: `own` jobs before it in its lane, `others` of its queue
--- that single claims would take before it if nothing else happened, with `more` where the count
--- ended at its bound. `tied`: lanes that a claim is about to open at the same virtual time; which of
--- them comes first is told by nothing.
+-- An available job has a `position`: `own` jobs before it in its lane, and `others` of its queue
+-- that single claims would take before it if nothing else happened. `more`: the count ended at its
+-- bound. `tied`: jobs of lanes that a claim is about to open at the same virtual time; the order of
+-- these lanes is undefined.
 CREATE OR REPLACE FUNCTION ojs_explain(
     p_job uuid, p_most int, p_lanes int, p_silence_ms bigint, p_minutes int
 ) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$

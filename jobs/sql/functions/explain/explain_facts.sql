@@ -1,6 +1,8 @@
--- ojs_explain_facts: what holds for one job now, whatever other jobs there are: its queue, lane, limits
--- and workers, as members of ojs_explain. Reads only. p_name is the job's queue, p_queue its row, if
--- there is any. p_reopens: the next claim opens the lane. p_silence_ms and p_minutes as in ojs_explain.
+-- ojs_explain_facts: return the facts of one job that do not depend on other jobs: its queue, lane,
+-- limits and workers, as members of ojs_explain. Reads only.
+--
+-- p_name: the job's queue. p_queue: its row, if it exists. p_reopens: the next claim opens the
+-- lane. p_silence_ms and p_minutes as in ojs_explain.
 CREATE OR REPLACE FUNCTION ojs_explain_facts(
     p_job uuid, p_name text, p_queue ojs_queue, p_key ojs_lane_key, p_lane ojs_lane,
     p_reopens boolean, p_silence_ms bigint, p_minutes int, p_now timestamptz

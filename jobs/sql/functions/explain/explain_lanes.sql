@@ -1,6 +1,7 @@
--- ojs_explain_lanes: the lanes that claims of a lane's queue take jobs of before or with it, in the
--- order of the claim; of those that wait, p_most at most. `reopens`: the next claim opens the lane.
--- Reads only. Lanes of the same virtual time come as their index holds them.
+-- ojs_explain_lanes: return the lanes from which claims of a lane's queue take jobs before or with
+-- that lane, in the order of the claim; at most p_most of the lanes that wait. `reopens`: the next
+-- claim opens the lane. Lanes with equal virtual times come in the order of their index.
+-- Reads only.
 CREATE OR REPLACE FUNCTION ojs_explain_lanes(p_lane ojs_lane, p_most int, p_now timestamptz)
 RETURNS TABLE (id bigint, rank smallint, vt float8, weight float8, limits bigint[], reopens boolean)
 LANGUAGE plpgsql STABLE AS $$
@@ -26,7 +27,7 @@ BEGIN
                    AND l.rank <= p_lane.rank
                  ORDER BY l.queue, l.rank, l.vt LIMIT p_most) AS o
     ), lanes AS (
-        -- the claim charges lanes of a scope before it goes by them: see ojs_settle
+        -- The claim charges lanes of a scope before it orders them: see ojs_settle.
         SELECT w.n, false AS reopens, w.id, w.rank,
                CASE WHEN w.scope IS NULL THEN w.vt ELSE ojs_raised(
                    w.vt, w.paid, w.weight, w.served,

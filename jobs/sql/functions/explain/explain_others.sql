@@ -1,7 +1,8 @@
--- ojs_explain_others: how many jobs of other lanes single claims would take before a job, if nothing
--- else happened, as members of ojs_explain's `position`: others, more, tied. Reads only. p_own jobs lie
--- before the job in its lane, whose row is p_lane; p_seq is the job's place. p_most and p_lanes as in
--- ojs_explain.
+-- ojs_explain_others: return how many jobs of other lanes single claims would take before a job if
+-- nothing else happened, as members of ojs_explain's `position`: others, more, tied. Reads only.
+--
+-- p_lane: the row of the job's lane. p_seq: the job's place. p_own: the number of jobs before it in
+-- this lane. p_most and p_lanes as in ojs_explain.
 CREATE OR REPLACE FUNCTION ojs_explain_others(
     p_lane ojs_lane, p_seq bigint, p_own int, p_most int, p_lanes int, p_now timestamptz
 ) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
@@ -31,7 +32,7 @@ BEGIN
     LOOP
         IF v_upto IS NULL THEN
             v_more := v_lane.looked >= p_lanes;
-            -- a lane that is held back comes in at the present virtual time, once it is offered
+            -- a blocked lane joins at the present virtual time as soon as it is offered
             v_own_vt := coalesce(v_lane.own_vt,
                                  CASE WHEN p_lane.ordered THEN p_seq ELSE ojs_rejoin(p_lane) END);
             v_upto := CASE WHEN p_lane.ordered THEN p_seq ELSE v_own_vt + p_own / p_lane.weight END;

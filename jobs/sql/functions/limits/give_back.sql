@@ -1,11 +1,13 @@
--- ojs_give_back: active jobs ended without success; let what waits for their limits go on, and show
--- those that are available again to the claim, each at its old place. Called by the statement that
--- deleted the leases and inserts the ready rows. Any of the arrays may be empty.
--- p_jobs and p_limits as in ojs_release. p_lanes and p_seqs go together: one entry for each job that is
--- available again; a `seq` that is null is that of a lease without one, whose job went to the end.
--- Locks: the limits, shared; the stripes of the lanes, shared; all lanes that may change, in id order.
--- ojs_release and ojs_wake take them again.
--- Raises OJS01 when a lane is gone, as ojs_wake does.
+-- ojs_give_back: after active jobs ended without success: open lanes that waited for their limits,
+-- and show jobs that are available again to the claim, each at its former place. The statement that
+-- deletes the leases and inserts the ready rows calls it. Any of the arrays may be empty.
+--
+-- p_jobs and p_limits as in ojs_release. p_lanes and p_seqs go together: one entry for each job
+-- that is available again. A `seq` is null if the lease had none; such a job went to the end of its
+-- lane.
+-- Locks: the limits (shared); the stripes of the lanes (shared); all lanes that may change, in id
+-- order. ojs_release and ojs_wake take these locks again.
+-- Raises OJS01 if a lane does not exist, as ojs_wake does.
 CREATE OR REPLACE FUNCTION ojs_give_back(
     p_jobs uuid[], p_limits bigint[], p_lanes bigint[], p_seqs bigint[]
 ) RETURNS int LANGUAGE plpgsql STRICT AS $$

@@ -1,7 +1,9 @@
--- ojs_release: active jobs that counted for limits have ended; let what waits for those go on.
--- Called by the statement that deleted the leases. `p_jobs` may be empty: then it only opens lanes.
--- Locks: the limits, shared: a claim blocks a lane only under the exclusive lock and after counting,
--- so it has either seen our jobs gone or we see its block. Then the lanes, in id order.
+-- ojs_release: after active jobs that counted for limits ended, open lanes that wait for these
+-- limits. The statement that deletes the leases calls it. If `p_jobs` is empty, it only opens
+-- lanes.
+-- Locks: the limits (shared), then the lanes, in id order. A claim blocks a lane only under the
+-- exclusive lock and after it has counted. So either the claim does not count our jobs any more, or
+-- we see its block.
 CREATE OR REPLACE FUNCTION ojs_release(p_jobs uuid[], p_limits bigint[]) RETURNS int
 LANGUAGE plpgsql STRICT AS $$
 DECLARE

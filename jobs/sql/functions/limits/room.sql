@@ -1,11 +1,15 @@
--- ojs_room: how many jobs of a limit may start now (null: any number), and when a limit that is
--- closed opens by itself (null: only when a job ends).
--- The caller holds the limit's lock, exclusive: what is counted here stays true until it commits.
--- A start counts for the window from the end of its slot on, so a window may be a thousandth of
--- its length too strict, and is never too generous. Spec: contract 27.2.
--- Tells when a limit is reached and when it opens again, each at most once a second. Of a tenant's
--- limit (kind 2) it tells `tenant.limit_exceeded`; a tenant with a limit of 0 is suspended.
--- Locks: the limit's row, unless another transaction is just changing it.
+-- ojs_room: return how many jobs of a limit may start now (null: any number), and when a closed
+-- limit opens by itself (null: only when a job ends). The caller holds the limit's lock
+-- (exclusive), so the count stays true until it commits.
+--
+-- A start counts for the window from the end of its slot. So a window may be a thousandth of its
+-- length too strict, and is never too generous.
+--
+-- Records an event when a limit is reached and when it opens again, each at most once a second. For
+-- a tenant's limit (kind 2) the event is `tenant.limit_exceeded`. A tenant with a limit of 0 is
+-- suspended and has no event.
+-- Locks: the limit's row, unless another transaction holds it.
+-- Spec: contract 27.2.
 CREATE OR REPLACE FUNCTION ojs_room(
     p_limit bigint, p_now timestamptz, OUT room int, OUT opens_at timestamptz
 ) LANGUAGE plpgsql AS $$

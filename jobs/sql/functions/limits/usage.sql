@@ -1,7 +1,9 @@
--- ojs_usage: what of a limit is used, as `ojs_room` decides by it; reads only.
--- `room` null: any number of jobs may start; `opens_at` when a limit that is reached opens by itself,
--- null: only when a job ends; `strategy` by what it is reached, null: it is not. `policy` is the one
--- in force, `until` when that ends; `active` and `started` are null where nothing asked for them.
+-- ojs_usage: return the usage of a limit, by which `ojs_room` decides. Reads only.
+--
+-- `room`: null: any number of jobs may start. `opens_at`: when a reached limit opens by itself;
+-- null: only when a job ends. `strategy`: the rule by which the limit is reached; null: it is not
+-- reached. `policy`: the policy in force; `until`: its end. `active` and `started` are null if no
+-- rule needed them.
 CREATE OR REPLACE FUNCTION ojs_usage(
     m ojs_limit, p_now timestamptz, OUT room int, OUT opens_at timestamptz, OUT strategy text,
     OUT policy jsonb, OUT until timestamptz, OUT active bigint, OUT started bigint

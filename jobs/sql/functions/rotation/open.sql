@@ -1,9 +1,12 @@
--- ojs_open: which of some queues have jobs to give, at a glance: a lane that is offered, or one whose
--- limit has opened by itself meanwhile. Parameters as in ojs_make_request.
--- Asked by p_counts: minus the number of available jobs of each, for the deepest queue to come first.
--- Counted up to a bound, which 10,000 are shared into; beyond it the folded count says which is
--- deeper, as of the last fold. Asked by p_ranks: the rank of the best lane of those that are open.
--- The looks are scalar subqueries, because an EXISTS may be hashed, which reads all lanes.
+-- ojs_open: return which of some queues have jobs to give, at a glance: the queue has an offered
+-- lane, or a lane whose limit has opened by itself meanwhile. Parameters as in ojs_make_request.
+--
+-- With p_counts: `keys` is minus the number of available jobs of each queue, so the deepest queue
+-- comes first. The count is bounded by the queue's share of 10,000, at least 100. Beyond the bound
+-- the aggregated count of the last run of the loop `fold` decides. With p_ranks: `ranks` is the
+-- rank of the best lane of each open queue.
+--
+-- The looks are scalar subqueries: PostgreSQL may hash an EXISTS, which reads all lanes.
 CREATE OR REPLACE FUNCTION ojs_open(
     p_queues text[], p_tenant text, p_routes int[], p_low_ranks smallint[], p_low_vts float8[],
     p_counts boolean, p_ranks boolean, OUT is_open boolean[], OUT keys float8[],
@@ -14,7 +17,7 @@ DECLARE
     v_most int := greatest(100, 10000 / cardinality(p_queues));
     v_paused text[];
 BEGIN
-    -- at an index of the few that are, instead of a row of each
+    -- An index of the few paused queues, instead of a row of each queue.
     v_paused := ARRAY(SELECT u.name FROM ojs_queue AS u
                        WHERE u.name = ANY (p_queues) AND u.paused_at IS NOT NULL);
     IF p_tenant IS NULL THEN
@@ -62,7 +65,7 @@ BEGIN
                      WHERE l.queue = x.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
                        AND (p_routes IS NULL OR l.route = ANY (p_routes))
                      ORDER BY l.queue, l.rank, l.vt LIMIT 1)),
-                   -- those that the claim is about to open
+                   -- lanes that the claim is about to open
                    (SELECT min(o.rank)
                       FROM (SELECT l.rank, l.active, l.paused, l.route FROM ojs_lane AS l
                              WHERE l.queue = x.queue AND l.blocked_until <= v_now

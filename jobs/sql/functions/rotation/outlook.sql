@@ -1,19 +1,23 @@
--- ojs_outlook: how full pools are, who is in them, and which turns their queues would get if claims of
--- them came now, as one JSON object. Reads only.
+-- ojs_outlook: return, as one JSON object, the load and the workers of pools, and the turns that
+-- their queues would get if claims came now. Reads only.
 --
--- It decides by the functions of the claim (ojs_open, ojs_turn_now, ojs_turn_keys, ojs_turns), under
--- its planner settings. What a claim finds out on its way is counted instead: how many jobs each queue
--- has, a hundred being any number. Limits that no claim has met are not seen. A test compares both.
+-- It calls the functions of the claim (ojs_open, ojs_turn_now, ojs_turn_keys, ojs_turns) under the
+-- claim's planner settings. A claim finds the number of jobs of each queue on its way; this
+-- function counts them, and a hundred stands for any number. It does not see limits that no claim
+-- has reached. A test compares both.
 --
--- Parameters: p_pools whose active jobs are counted; p_plans claims by which turns are looked at, as
--- objects {key, queues, tenant, strategy, weights, ratio, rotation_ms, is_global}; p_slots how many
--- turns ahead (where priorities compete over all queues, as if each had jobs of its highest one
--- alone). A worker is in `crews` when it lives and runs: it was not silent for p_silence_ms, and shall
--- not be quiet. Of those `asking` counts who fetches p_queue, or does not say what it fetches.
+-- Parameters: p_pools: the pools whose active jobs it counts. p_plans: claims whose turns it
+-- computes, as objects {key, queues, tenant, strategy, weights, ratio, rotation_ms, is_global}.
+-- p_slots: the number of turns ahead (if priorities compete over all queues, as if each queue had
+-- only jobs of its highest priority).
 --
--- `turns` has for each plan, by position of its queues: is_open, is_owed (starvation prevention gives it
--- the next turn that is not owed to others), waits (turns since its last one, or since it began to have
--- jobs); and `order`, the positions of the queues that get the next turns.
+-- `crews` counts the workers that live and run: they were not silent for p_silence_ms and shall not
+-- be quiet. `asking` counts the workers among them that fetch p_queue or do not name their queues.
+--
+-- `turns` has for each plan, by position of its queues: `is_open`; `is_owed` (starvation prevention
+-- gives the queue the next turn that it owes to no other queue); `waits` (turns since its last
+-- turn, or since it began to have jobs). `order` has the positions of the queues that get the next
+-- turns.
 CREATE OR REPLACE FUNCTION ojs_outlook(
     p_pools text[], p_plans jsonb, p_queue text, p_slots int, p_silence_ms bigint
 ) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -54,7 +58,7 @@ BEGIN
                              r.rotation_ms, v_now) AS k;
         SELECT array_agg(CASE WHEN NOT x.is_open THEN 0
                               WHEN x.depth > -100 AND NOT EXISTS (
-                                   SELECT 1 FROM ojs_lane AS l  -- the claim opens it
+                                   SELECT 1 FROM ojs_lane AS l  -- the claim would open this lane
                                     WHERE l.queue = x.queue AND l.blocked_until <= v_now)
                               THEN -x.depth END ORDER BY x.i)
           INTO v_rooms
@@ -63,8 +67,8 @@ BEGIN
           FROM unnest(v_is_open, v_rooms) WITH ORDINALITY AS x (is_open, room, i);
         v_is_owed := array_fill(false, ARRAY[v_last]);
         IF r.ratio IS NOT NULL THEN
-            -- A turn that a queue would get although the strategy has it last, and nobody else has
-            -- waited: it is owed.
+            -- Prevention owes a queue a turn if it would get one although the strategy puts it last
+            -- and no other queue has waited.
             FOR i IN 1 .. v_last LOOP
                 CONTINUE WHEN NOT v_has[i];
                 v_others := array_fill(v_turn.seq, ARRAY[v_last]);

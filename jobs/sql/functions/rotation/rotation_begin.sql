@@ -1,7 +1,8 @@
--- ojs_rotation_begin: glance which queues of a request have jobs, and read what their turns are decided
--- by: where the turns stand, and where priorities compete the rank of each queue's best job. `is_on` is
--- false where no queue has jobs at a glance; the claim looks at them in order then.
--- Locks: none; the claim holds that of the rotation where one claim's turns follow from another's.
+-- ojs_rotation_begin: find at a glance which queues of a request have jobs, and read the input of
+-- the decision about turns: the stored turns and, if priorities compete, the rank of each queue's
+-- best job. `is_on` is false if no queue seems to have jobs; the claim then looks at them in order.
+-- Locks: none. The claim holds the lock of the rotation if the turns of one claim depend on
+-- another.
 CREATE OR REPLACE FUNCTION ojs_rotation_begin(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_rotation LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,6 +1,6 @@
--- ojs_rotation_decide: decide all turns of a claim by what is known of the queues, and how many jobs
--- each queue is to give in all. `is_agreed`: the jobs that were taken are of these turns. p_need: how
--- many jobs the claim still needs.
+-- ojs_rotation_decide: decide all turns of a claim from the present findings, and how many jobs
+-- each queue gives in total. `is_agreed`: the jobs taken so far match these turns. p_need: how many
+-- jobs the claim still needs.
 CREATE OR REPLACE FUNCTION ojs_rotation_decide(
     request ojs_request, p_need int, rotation ojs_rotation
 ) RETURNS ojs_rotation LANGUAGE plpgsql AS $$
@@ -9,7 +9,7 @@ DECLARE
     v_wants int[] := array_fill(0, ARRAY[cardinality(request.queues)]);
 BEGIN
     IF NOT rotation.is_visited THEN
-        -- an owed turn has moved, so that less is asked of one queue than it gave
+        -- An owed turn has moved, so the turns ask less of some queue than it gave.
         rotation.stock := rotation.taken;
     END IF;
     rotation.turns := ojs_turns(

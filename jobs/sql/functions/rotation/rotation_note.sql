@@ -1,6 +1,6 @@
--- ojs_rotation_note: note what the claim's queue gave; p_needed is how many jobs the claim needed
--- before. A queue that gave less than its turns ask for has no more. Where its best job is of another
--- rank now (`is_moved`), the next turns are decided by that rank: a new level.
+-- ojs_rotation_note: record the jobs that the claim's queue gave. p_needed is how many jobs the
+-- claim needed before. A queue that gave less than its turns ask for has no more jobs. If its best
+-- job now has another rank (`is_moved`), that rank decides the next turns: a new level.
 CREATE OR REPLACE FUNCTION ojs_rotation_note(
     rotation ojs_rotation, claim ojs_claim_state, p_needed int
 ) RETURNS ojs_rotation LANGUAGE plpgsql AS $$
@@ -27,7 +27,8 @@ BEGIN
         rotation.level_ranks := rotation.level_ranks || claim.rank;
         rotation.levels[i] := cardinality(rotation.level_ranks);
     END IF;
-    -- out of slots is not out of jobs: other queues gave more than they were asked for at last
+    -- A queue without a free slot is not out of jobs: other queues gave more than the last turns
+    -- asked for.
     rotation.is_open[i] := coalesce(claim.is_moved, false) OR v_taken[i] = rotation.wants[i]
                            OR claim.need <= 0;
     rotation.stock[i] := CASE WHEN NOT rotation.is_open[i] THEN v_taken[i] END;

@@ -1,5 +1,5 @@
--- ojs_turn_keep: note which queues had the turns in p_order (positions), and which are open still.
--- A narrowed claim (p_is_narrow) does not see whether a queue is empty for others.
+-- ojs_turn_keep: store which queues had the turns in p_order (positions), and which are still open.
+-- A narrowed claim (p_is_narrow) does not see whether a queue is empty for other claims.
 CREATE OR REPLACE FUNCTION ojs_turn_keep(
     p_turn ojs_turn, p_order int[], p_is_open boolean[], p_weights float8[], p_is_narrow boolean,
     p_now timestamptz
@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION ojs_turn_keep(
 DECLARE
     t ojs_turn := p_turn;
     o ojs_turn;
-    -- variables of their own, which change in place: members of a row are copied with each change
+    -- Separate variables change in place; PL/pgSQL copies a member of a row at each change.
     v_served bigint[] := t.served;
     v_since timestamptz[] := t.since;
     v_vts float8[] := t.vts;
@@ -33,7 +33,7 @@ BEGIN
     END IF;
     DELETE FROM ojs_turn AS x WHERE x.key = p_turn.key AND x.seq = p_turn.seq RETURNING * INTO o;
     IF o.queues <> p_turn.queues THEN
-        -- what this claim did not ask about stays as it is
+        -- queues that this claim did not ask for stay as they are
         SELECT t.queues || array_agg(x.name), t.served || array_agg(x.served),
                t.opened || array_agg(x.opened), t.vts || array_agg(x.vt),
                t.is_open || array_agg(x.is_open), t.since || array_agg(x.since)

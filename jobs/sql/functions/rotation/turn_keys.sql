@@ -1,8 +1,10 @@
--- ojs_turn_keys: what ojs_turns decides by, from how the turns stand, by position of the queues: `keys`
--- by strategy, and with prevention (p_ratio not null) the dispatch that each queue has been waiting
--- `since`, and whether it is overdue. p_depths is what ojs_open counted. Reads only.
--- A queue is overdue when its oldest job, too, has waited as long: a queue that nobody asked for while
--- it was empty was not starved.
+-- ojs_turn_keys: return the input of ojs_turns from the stored turns, by position of the queues.
+-- Reads only. `keys` depend on the strategy. With prevention (p_ratio not null), `since` is the
+-- dispatch from which each queue waits, and `overdue` whether it waits too long. p_depths are the
+-- counts of ojs_open.
+--
+-- A queue is overdue only if its oldest job has waited as long, too: a queue that no worker asked
+-- for while it was empty was not starved.
 CREATE OR REPLACE FUNCTION ojs_turn_keys(
     p_strategy smallint, p_queues text[], p_is_open boolean[], p_depths float8[], p_turn ojs_turn,
     p_ratio float8, p_rotation_ms bigint, p_now timestamptz,

@@ -1,6 +1,7 @@
--- ojs_turn_now: where the turns under a key stand, by position of p_queues; the caller holds their
--- lock. A queue that is open and was not begins anew: it owes nothing and is owed nothing, so it may
--- not catch up on what it missed while it was empty. Spec: fair-scheduling 7.3, 8.2.
+-- ojs_turn_now: return the stored turns of a key, by position of p_queues; the caller holds their
+-- lock. A queue that is open and was not begins anew: it owes nothing and is owed nothing, so it
+-- may not catch up on turns that it missed while it was empty.
+-- Spec: fair-scheduling 7.3, 8.2.
 CREATE OR REPLACE FUNCTION ojs_turn_now(
     p_key text, p_queues text[], p_is_open boolean[], p_now timestamptz
 ) RETURNS ojs_turn LANGUAGE plpgsql AS $$
@@ -8,7 +9,7 @@ DECLARE
     t ojs_turn;
     v_vt float8;
 BEGIN
-    -- the newest first: dead rows of a held snapshot lie behind it
+    -- the newest first: dead rows that a held snapshot keeps lie behind it
     SELECT * INTO t FROM ojs_turn AS x
      WHERE x.key = p_key ORDER BY x.key DESC, x.seq DESC LIMIT 1;
     IF NOT FOUND THEN

@@ -1,16 +1,21 @@
--- ojs_turns: which queue each of p_limit slots belongs to, decided slot by slot. Plain arithmetic.
+-- ojs_turns: return the queue of each of p_limit slots, decided slot by slot. Plain arithmetic.
 --
--- Arrays are by position of the queues: p_rooms how many jobs a queue has to give (null: any
--- number), p_keys what the strategy goes by, the smallest first and the foremost of equal ones:
+-- Arrays are by position of the queues. p_rooms: how many jobs a queue has to give (null: any
+-- number). p_keys: the key of each queue by strategy. The smallest key comes first, and of equal
+-- keys the first queue:
 --   0 strict: the position; 1 round-robin: the number of the queue's last dispatch;
 --   2 weighted: its virtual time; 3 least-loaded: minus its depth.
--- p_ratio (null: no prevention): a queue is owed its turn when it has waited for so many dispatches
--- that one more could break the guarantee, or when it is in p_overdue. Owed queues come first, the
--- longest waiting before others. p_since has the dispatch that they have been waiting from, p_seq
--- is the number of the latest one. Spec: fair-scheduling 7, 8.
--- p_level_ranks (null: priorities do not compete): only queues whose best job has the smallest rank of
--- all come up for the strategy. A queue's levels are in the order in which it comes to them: its
--- next jobs are of this rank until it has given p_level_ends in all (null: no end is known).
+--
+-- p_ratio (null: no prevention): a queue is owed its turn when one more dispatch could break the
+-- guarantee, or when it is in p_overdue. Owed queues come first, and of these the queue that has
+-- waited longest. p_since is the dispatch from which a queue waits, p_seq the number of the latest
+-- dispatch.
+--
+-- p_level_ranks (null: priorities do not compete): the strategy chooses only among the queues whose
+-- best job has the smallest rank of all. A queue's levels are in the order in which it reaches
+-- them: its next jobs have this rank until it has given p_level_ends jobs in total (null: no end is
+-- known).
+-- Spec: fair-scheduling 7, 8.
 CREATE OR REPLACE FUNCTION ojs_turns(
     p_strategy smallint, p_limit int, p_rooms int[], p_keys float8[], p_weights float8[],
     p_ratio float8, p_since bigint[], p_overdue boolean[], p_seq bigint,
@@ -56,7 +61,7 @@ BEGIN
         IF p_ratio IS NOT NULL THEN
             v_longest := -1;
             FOR i IN 1 .. v_last LOOP
-                -- the number of open queues is added so that deadlines that coincide can be met
+                -- the number of open queues is added, so that coinciding deadlines can be met
                 IF (v_rooms[i] IS NULL OR v_rooms[i] > 0) AND v_seq - v_since[i] > v_longest
                    AND (v_overdue[i] OR (v_seq - v_since[i] + v_open) * p_ratio >= 1 - 1e-9)
                 THEN

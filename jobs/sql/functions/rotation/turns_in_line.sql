@@ -1,7 +1,7 @@
--- ojs_turns_in_line: as ojs_turns without prevention and levels, for many slots of many queues: no look
--- at all queues for each slot. Plain arithmetic. The queues are sorted once, as they stand in the
--- beginning: a queue behind as many others as there are slots has no turn. Beside this line are those
--- that had a turn and are not behind its end.
+-- ojs_turns_in_line: return the same as ojs_turns without prevention and levels, for many slots of
+-- many queues. Plain arithmetic. It does not look at all queues for each slot, but sorts them once
+-- by their first keys: a queue behind as many other queues as there are slots has no turn. Besides
+-- this line it compares the queues that had a turn and are not behind the line's end.
 CREATE OR REPLACE FUNCTION ojs_turns_in_line(
     p_strategy smallint, p_limit int, p_rooms int[], p_keys float8[], p_weights float8[], p_seq bigint
 ) RETURNS int[] LANGUAGE plpgsql IMMUTABLE AS $$
@@ -12,7 +12,7 @@ DECLARE
     v_line int[];
     v_next int := 1;
     v_farthest float8;
-    v_again int[] := '{}';  -- queues that had a turn and may have another
+    v_again int[] := '{}';  -- queues that had a turn and may have another turn
     v_at int;
     v_best int;
     v_least float8;

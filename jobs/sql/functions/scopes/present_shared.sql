@@ -1,5 +1,6 @@
--- ojs_present_shared: as ojs_present, for lanes of a scope: what their tenants got elsewhere counts.
--- The first of them are looked at; those behind have no less than the bound that they lie by.
+-- ojs_present_shared: return the same as ojs_present for lanes of a scope: it includes the starts
+-- of their tenants in other queues. It looks at the first eight lanes; the lanes behind them have
+-- at least the virtual time by which the index orders them.
 CREATE OR REPLACE FUNCTION ojs_present_shared(p_scope text, p_queue text, p_rank smallint)
 RETURNS float8 LANGUAGE plpgsql STABLE AS $$
 BEGIN

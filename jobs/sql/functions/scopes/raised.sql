@@ -1,11 +1,13 @@
--- ojs_raised: the virtual time of a lane of a scope, from the lower bound that it has (p_vt) and what
--- its tenant has got of the scope, of which it was charged p_paid before. p_present is that of the next
--- lane of the queue. No further beyond it than a thousand jobs take a lane: what a tenant gets where
--- others want nothing is held against it for so long, and no longer. See ADR 0018.
+-- ojs_raised: return the virtual time of a lane of a scope. p_vt is the stored lower bound;
+-- p_served the cost of its tenant in the scope, and p_paid the part of it that the lane was charged
+-- before. p_present is the virtual time of the next lane of the queue.
+--
+-- The result is at most a thousand jobs of the lane beyond p_present. So starts of a tenant where
+-- other tenants want nothing count against it only for that long. See ADR 0018.
 CREATE OR REPLACE FUNCTION ojs_raised(
     p_vt float8, p_paid float8, p_weight float8, p_served float8, p_present float8
 ) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    -- a sum that is less was forgotten meanwhile
+    -- a smaller sum: the server has removed the row meanwhile
     SELECT least(p_vt + greatest(p_served - p_paid, 0),
                  greatest(p_vt, p_present + 1000 / p_weight))
 $$

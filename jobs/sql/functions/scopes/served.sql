@@ -1,5 +1,5 @@
--- ojs_served: what a tenant got at a rank in all queues of a scope, see models.Served. In PL/pgSQL, so
--- that a caller whose lanes are of no scope opens no table for it.
+-- ojs_served: return the cost of a tenant at a rank in all queues of a scope, see models.Served. It
+-- is PL/pgSQL, so that a caller whose lanes are of no scope does not open this table.
 CREATE OR REPLACE FUNCTION ojs_served(p_scope text, p_rank smallint, p_tenant text) RETURNS float8
 LANGUAGE plpgsql STABLE AS $$
 BEGIN

@@ -1,18 +1,21 @@
--- ojs_settle: raise the virtual times of a queue's next lanes of one rank by what their tenants got in
--- other queues of the scope, until none of the first p_most is behind; returns that of the next lane.
--- Virtual times of lanes of a scope are lower bounds, and what a tenant got only grows: so when none
--- of the first is behind, none of all others comes before them. A lane is raised only after its tenant
--- got jobs elsewhere. Where more than some hundreds are behind, the rest is left to the next claims, and
--- this one goes by what it knows. See ADR 0018.
--- p_barren, p_shut and p_routes as `exhausted`, `closed` and `version_keys` of the claim, whose planner
--- settings count. The caller holds the lock of the scope.
--- Locks: the lanes that are raised, SKIP LOCKED.
+-- ojs_settle: raise the virtual times of a queue's next lanes of one rank by the starts of their
+-- tenants in other queues of the scope, until none of the first p_most lanes is behind. Returns the
+-- virtual time of the next lane.
+--
+-- Virtual times of lanes of a scope are lower bounds, and a tenant's cost only grows. So if none of
+-- the first lanes is behind, no other lane precedes them. A lane is raised only after its tenant
+-- got jobs in another queue. If more than some hundreds of lanes are behind, the function leaves
+-- the rest to the next claims and returns the present value. See ADR 0018.
+--
+-- p_barren, p_shut and p_routes are `exhausted`, `closed` and `version_keys` of the claim. The
+-- planner settings of the claim apply. The caller holds the lock of the scope.
+-- Locks: the raised lanes (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_settle(
     p_scope text, p_queue text, p_rank smallint, p_vt float8, p_most int,
     p_barren bigint[], p_shut bigint[], p_routes int[]
 ) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE
-    v_most int := p_most + 1;  -- one more, so that it is known how far one alone may be raised
+    v_most int := p_most + 1;  -- one more lane bounds how far a single lane may be raised
     v_ids bigint[];
     v_costs float8[];
     v_first int;
@@ -47,7 +50,7 @@ BEGIN
                  WHERE m.id = ANY (v_ids) FOR NO KEY UPDATE OF m SKIP LOCKED) AS s
          WHERE l.ctid = s.place;
         GET DIAGNOSTICS v_raised = ROW_COUNT;
-        EXIT WHEN v_raised = 0;  -- others have them
+        EXIT WHEN v_raised = 0;  -- other transactions hold the lanes
         v_most := greatest(v_most, least(2 * v_most, 256));
     END LOOP;
     RETURN v_vt;

@@ -1,6 +1,6 @@
--- ojs_spend: add jobs to what their tenants got of a scope. Arrays by lane: its scope (null: it is of
--- none), rank, tenant and weight, and the number of jobs.
--- Locks: none; the caller holds those of the scopes.
+-- ojs_spend: add jobs to the costs of their tenants in a scope. The arrays have for each lane its
+-- scope (null: none), rank, tenant and weight, and the number of jobs.
+-- Locks: none; the caller holds the locks of the scopes.
 CREATE OR REPLACE FUNCTION ojs_spend(
     p_scopes text[], p_ranks smallint[], p_tenants text[], p_jobs int[], p_weights float8[]
 ) RETURNS void LANGUAGE plpgsql AS $$

@@ -1,16 +1,17 @@
--- ojs_unique_hits: the stored jobs that new jobs with these fingerprints may hit, by key and age.
+-- ojs_unique_hits: return the stored jobs that new jobs with these fingerprints may hit, by
+-- fingerprint and age.
 --
--- Parameters, one entry per distinct fingerprint: p_keys in hex, p_states the states that count as
--- bits (1 << code), p_periods_ms the window from the stored job's creation (null: none).
+-- Parameters, one entry for each distinct fingerprint: p_keys in hex; p_states: the states that
+-- count, as bits (1 << code); p_periods_ms: the window from the stored job's creation (null: none).
+-- Locks: the fingerprints' stripes (exclusive, in order). Stripes, because ten thousand locks of
+-- one transaction exceed PostgreSQL's lock table. The read after the lock has a snapshot of its
+-- own, so it sees the rows of the transaction that held the lock before. So the function must stay
+-- VOLATILE. In REPEATABLE READ it would not see these rows.
 --
--- Locks: the fingerprints' stripes, exclusive, in order. A stripe instead of the fingerprint: ten
--- thousand locks of one transaction are more than PostgreSQL's lock table has room for. The look
--- takes a snapshot of its own after the lock, so it sees what the one before us committed: the
--- function must stay VOLATILE. In REPEATABLE READ it would not see it.
---
--- Live jobs are all read; of the ended ones, which may be many, only the newest of each state: no
--- other one can matter. For that they carry a note, made here, of those that were found ended
--- without one. A note is made under the job's row lock, else a manual retry could slip between.
+-- It reads all live jobs. Ended jobs may be many, so it reads only the newest job of each state: no
+-- other ended job can matter. `ojs_unique.ended` marks the state for that read. The function sets
+-- the mark on ended jobs that lack it, under the lock of the job's row: otherwise a manual retry
+-- could come between.
 CREATE OR REPLACE FUNCTION ojs_unique_hits(
     p_keys text[], p_states int[], p_periods_ms bigint[]
 ) RETURNS TABLE (n int, id uuid, state int, created_at timestamptz, scheduled_at timestamptz)
@@ -65,7 +66,7 @@ BEGIN
             RETURN NEXT;
         END IF;
     END LOOP;
-    -- a few more rows to read cost less than writing the notes
+    -- a few more reads cost less than writing the marks
     IF cardinality(v_unnoted) > 8 THEN
         WITH held AS MATERIALIZED (
             SELECT j.id, j.state FROM ojs_job AS j

@@ -1,11 +1,11 @@
--- ojs_unique_pass: let drafts pass to storage whose fingerprints hit no stored job, and note the
--- fingerprints; called by enqueue.sql.
+-- ojs_unique_pass: return the drafts that the enqueue stores, which are the drafts whose
+-- fingerprints hit no stored job, and store the fingerprints. enqueue.sql calls it.
 --
--- Each fingerprint may be in `p_drafts` once, unless p_checked: then the caller has checked, under
--- the locks of ojs_unique_hits in this transaction. A draft that hits comes back with the newest
--- hit instead of its members. When all that hit have `unique_ignores` the others pass; otherwise
--- only the hits come back and nothing is to be stored.
--- Locks: those of ojs_unique_hits.
+-- Each fingerprint may occur in `p_drafts` once. With p_checked it may occur more often: the caller
+-- has checked under the locks of ojs_unique_hits in this transaction. For a draft that hits, the
+-- newest hit replaces its members. If all drafts with a hit have `unique_ignores`, the other drafts
+-- pass. Otherwise the function returns only the hits, and the caller stores nothing.
+-- Locks: the locks of ojs_unique_hits.
 CREATE OR REPLACE FUNCTION ojs_unique_pass(p_drafts json, p_checked boolean) RETURNS json
 LANGUAGE plpgsql STRICT AS $$
 DECLARE

@@ -1,4 +1,4 @@
-"""Small stores, and the steps of a claim called on them in SQL."""
+"""Small stores, and calls of single steps of a claim on them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from django.db import connection
 
 Facts = dict[str, Any]
 
-# what a claim knows when it turns to queue `q`, by the request's only position
+# the state of a claim as it begins with queue `q`, the only queue of the request
 STATE: Mapping[str, Any] = {
     "now": "2026-01-01T00:00:00Z", "need": 9, "is_holding": False, "exhausted": [], "position": 1,
     "queue": "q", "home": "q", "quota": 9, "is_hinted": False, "rank": 0, "vt": 0,
@@ -27,30 +27,30 @@ def rows(statement: str, *values: Any) -> list[tuple[Any, ...]]:
 
 
 def value(expression: str, *values: Any) -> Any:
-    """Return what an expression gives, composite values as objects."""
+    """Return the value of an expression, composite values as objects."""
     [(found,)] = rows(f"SELECT to_jsonb({expression})", *values)
     return found if found is None else orjson.loads(found)
 
 
 def request(**members: Any) -> str:
-    """Return a request as a step takes it: JSON."""
+    """Return a request as JSON, in the form that OF_REQUEST reads."""
     return orjson.dumps({**REQUEST, **members}).decode()
 
 
 def state(**members: Any) -> str:
-    """Return what a claim has found out, as a step takes it: JSON."""
+    """Return the state of a claim as JSON, in the form that OF_STATE reads."""
     return orjson.dumps({**STATE, **members}).decode()
 
 
 def pick(lane: int, **members: Any) -> Facts:
-    """Return a pick; `place` is read from the store where it is asked for as true."""
+    """Return a pick; `place=True` stands for the `ctid` of the lane's row."""
     if members.get("place"):
         [(members["place"],)] = rows("SELECT ctid::text FROM ojs_lane WHERE id = %s", lane)
     return {"lane": lane, "tenant": f"t{lane}", **NOT_SET, **members}
 
 
 def picks(*found: Facts) -> str:
-    """Return picks as SQL takes them: JSON."""
+    """Return picks as JSON, in the form that PICKS reads."""
     return orjson.dumps(found).decode()
 
 

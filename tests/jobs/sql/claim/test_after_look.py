@@ -1,4 +1,4 @@
-"""What a claim notes after a look, and where it looks next."""
+"""The effects of a look on lanes and on the next look, and the signals of a claim."""
 
 from typing import Any
 
@@ -23,14 +23,14 @@ pytestmark = pytest.mark.django_db
 
 
 def looked(got: int, lanes: list[int], takes: list[int], **known: Any) -> Facts:
-    """Go on after a look at lanes that were to give so many jobs and gave `got`."""
+    """Run the step after a look that wanted `takes` jobs of the lanes and got `got`."""
     facts = {"picks": [pick(lane) for lane in lanes], "lanes": lanes, "takes": takes,
              "wanted": sum(takes), "has_returned": False, **known}  # fmt: skip
     return step("ojs_after_look", request(), state(**facts), got)
 
 
 def is_active(lane: int) -> bool:
-    """Tell whether claims see a lane."""
+    """Return whether claims see a lane."""
     return bool(lane_facts(lane)["active"])
 
 
@@ -170,11 +170,11 @@ def test_a_hundred_neighbours_are_marked_at_most() -> None:
     assert rows(marked) == [(100, "2026-01-02")]
 
 
-# --- what the claim says --------------------------------------------------------------------------
+# --- signals --------------------------------------------------------------------------------------
 
 
 def signals(turns: list[int] | None = None, asked: Facts | None = None, **known: Any) -> Any:
-    """Return what a claim says at its end."""
+    """Return the signals of a claim."""
     return value(
         f"ojs_claim_signals({OF_REQUEST}, {OF_STATE}, %s::int[])",
         request(**(asked or {})), state(**known), turns,

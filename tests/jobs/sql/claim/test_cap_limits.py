@@ -1,4 +1,4 @@
-"""What the limits of lanes leave of what they are to give."""
+"""The limits of lanes bound the jobs of each pick."""
 
 from typing import Any
 
@@ -98,6 +98,6 @@ def test_jobs_that_shall_not_wait_are_named_and_the_limit_stays_open(policy: str
 
 
 def test_a_lane_that_is_to_give_nothing_asks_no_limit() -> None:
-    one = limited(1, 7)  # there is no such limit
+    one = limited(1, 7)  # the limit does not exist
 
     assert capped([0], one)["takes"] == [0]

@@ -1,4 +1,4 @@
-"""The claim as a whole, and as processes of earlier releases call it."""
+"""The whole claim, and its calls by processes of earlier releases."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.jobs.sql.claim.steps import OF_REQUEST, add_lane, add_queue, request,
 pytestmark = pytest.mark.django_db
 
 CLAIM = f"SELECT id IS NULL, lane_id, seq, signals FROM ojs_claim_jobs({OF_REQUEST})"  # noqa: S608
-# as the statements of releases 0.1.0 (28 arguments) and 0.2.0 (29) call it
+# the call of releases 0.1.0 (28 arguments) and 0.2.0 (29)
 OLD = "SELECT * FROM ojs_claim(%s::text[], %s, {})"
 NOTHING = [
     "text", "bigint", "bigint", "text", "int[]", "text", "int", "text", "boolean", "boolean",

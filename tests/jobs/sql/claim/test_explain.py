@@ -1,4 +1,4 @@
-"""The parts of `ojs_explain`. The whole is compared with claims in random stores elsewhere."""
+"""The parts of `ojs_explain`. Another test compares the whole with claims in random stores."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ LANE = "(SELECT l FROM ojs_lane AS l WHERE l.id = %s)"
 
 
 def order(lane: int, most: int = 9) -> list[tuple[Any, ...]]:
-    """Return the lanes that claims take before or with one."""
+    """Return the lanes that claims take before or with a lane."""
     return rows(
         f"SELECT id, vt, reopens FROM ojs_explain_lanes({LANE}, %s, now())",  # noqa: S608
         lane, most,
@@ -20,7 +20,7 @@ def order(lane: int, most: int = 9) -> list[tuple[Any, ...]]:
 
 
 def others(lane: int, seq: int, own: int = 0, most: int = 99) -> Facts:
-    """Return what comes before a job."""
+    """Return the counts of jobs of other lanes before a job."""
     found: Facts = value(f"ojs_explain_others({LANE}, %s, %s, %s, 9, now())", lane, seq, own, most)
     return found
 

@@ -1,4 +1,4 @@
-"""Handing out: which jobs of the picks, what is stored of them, and what the lanes are charged."""
+"""Handing out: the chosen jobs of the picks, the stored rows and the charges of the lanes."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def handed(
 
 
 def seqs(found: list[Facts]) -> list[int]:
-    """Return the places of jobs."""
+    """Return the `seq` of jobs."""
     return [row["seq"] for row in found]
 
 
@@ -109,7 +109,7 @@ def test_locked_lanes_are_charged_by_weight_and_note_how_far_they_gave() -> None
     handed([2, 0], *picks, is_locked=True, indebted=[2])
 
     assert (lane_facts(1)["vt"], lane_facts(1)["low"]) == (2.5, 6)
-    assert lane_facts(2)["vt"] == 4  # what was owed is charged without a job, too
+    assert lane_facts(2)["vt"] == 4  # a debt is charged without a job, too
 
 
 def test_lanes_that_others_hold_get_a_debt() -> None:
@@ -170,7 +170,7 @@ def test_the_head_of_the_look_comes_with_each_job() -> None:
 
 
 def served() -> dict[str, float]:
-    """Return what tenants got of scope `s`."""
+    """Return the costs of tenants in scope `s`."""
     return dict(rows("SELECT tenant, cost FROM ojs_served WHERE scope = 's'"))
 
 

@@ -1,4 +1,4 @@
-"""Which lanes a claim picks, by each rule. Locks of other claims: see test_pick_beside.py."""
+"""The lanes that a claim picks by each rule. Locks of other claims: see test_pick_beside.py."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def picked(
 
 
 def gives(found: Facts) -> dict[int, int]:
-    """Return how many jobs each picked lane is to give."""
+    """Return how many jobs each picked lane gives."""
     return dict(zip(found["lanes"] or [], found["takes"] or [], strict=True))
 
 

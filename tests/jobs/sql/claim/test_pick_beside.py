@@ -1,4 +1,4 @@
-"""Steps of a claim beside another transaction that holds what they would lock."""
+"""Steps of a claim while another transaction holds the locks that they need."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -31,7 +31,7 @@ JOBS = "SELECT FROM ojs_ready WHERE seq = ANY (%s) FOR UPDATE"
 
 @pytest.fixture
 def hold(database_url: str) -> Iterator[Hold]:
-    """Return a function that lets another transaction hold something to the end of the test."""
+    """Return a function by which another transaction holds locks until the end of the test."""
     with ExitStack() as stack:
 
         def held(statement: str, *values: object) -> None:

@@ -1,4 +1,4 @@
-"""All queues that have a single lane give their jobs in one statement."""
+"""The claim takes jobs of all queues with a single lane in one statement."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ LATER: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 def jobs(asked: dict[str, Any], **rotation: Any) -> list[tuple[int, int]]:
-    """Return the position and lane of each job that is picked."""
+    """Return the position and lane of each picked job."""
     found = picked_at_once(request(**{"queues": QUEUES, **asked}), **rotation)
     assert found["is_done"] == (not found["picks"])
     return [(one["position"], one["lane"]) for one in found["picks"] or []]

@@ -1,4 +1,4 @@
-"""A claim turns to a queue: pauses, the queue's limit, lanes that open, low-water marks."""
+"""A claim begins with a queue: pauses, the queue's limit, lanes that open, low-water marks."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def turned(asked: Facts | None = None, *, most: int | None = None, **known: Any) -> Facts:
-    """Turn to queue `q`."""
+    """Begin with queue `q`."""
     before = state(**{"quota": None, "queue": None, "home": None, **known})
     return step("ojs_claim_queue", request(**(asked or {})), before, 1, most)
 

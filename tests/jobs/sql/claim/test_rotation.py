@@ -1,6 +1,6 @@
-"""The steps of the queue rotation: what turns are decided by, and what each queue gave.
+"""The steps of the queue rotation: the input of the decision, and the record of jobs taken.
 
-Whole rotations are compared with a model in tests/scheduling/sql/test_turns.py.
+tests/scheduling/sql/test_turns.py compares whole rotations with a model.
 """
 
 from typing import Any
@@ -52,7 +52,7 @@ def decided(need: int = 4, /, **rotation: Any) -> Facts:
 
 
 def noted(rotation: Facts, needed: int, **known: Any) -> Facts:
-    """Note what a queue gave."""
+    """Record the jobs that a queue gave."""
     found: Facts = value(
         f"ojs_rotation_note({OF_ROTATION}, {OF_STATE}, %s)",
         orjson.dumps(rotation).decode(), state(**known), needed,
