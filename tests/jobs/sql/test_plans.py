@@ -1,8 +1,8 @@
-"""What every statement reads at volume, measured where it runs: also inside the functions.
+"""The rows that each statement reads at volume, counted where it runs: also inside the functions.
 
 No statement may read a growing table from end to end, and none may walk an index further than its
-own batch needs. Both are counted by PostgreSQL itself, for plans made for these parameters, for
-plans made for any, and for plans made while the tables were empty and kept when they had filled.
+own batch needs. PostgreSQL itself counts both for three kinds of plans: plans made for these
+parameters, plans made for any, and plans that were made while the tables were empty.
 """
 
 from collections.abc import Callable, Iterator
