@@ -40,6 +40,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	OJS_BUILD=true $(BIN)/lint-imports
+	$(BIN)/python -m tests.prose
 
 types: $(VENV)/.dev
 	OJS_BUILD=true $(BIN)/mypy .

@@ -27,7 +27,9 @@ class GlobsField(forms.CharField):
 class KeyForm(forms.Form):
     """The fields of a new key; `new` is the argument of the service."""
 
-    name = forms.CharField(max_length=MAX_NAME, help_text="Who or what will use it.")
+    name = forms.CharField(
+        max_length=MAX_NAME, help_text="The person or system that will use the key."
+    )
     scopes = forms.MultipleChoiceField(
         choices=[(name, name) for name in (*ROLES, *sorted(keys.SCOPES))],
         initial=["producer"],

@@ -128,7 +128,7 @@ def resume(operation_id: int, who: Caller) -> Operation:
         operation = get(operation_id, who.tenant)
         ended = Operation.objects.filter(pk=operation_id, state__in=("stopped", "failed"))
         if operation.bytes and operation.verb == EXPORT and not operation.exportpart_set.exists():
-            raise Conflict("what was exported so far is removed: export anew")
+            raise Conflict("the stored part of the export is removed: export anew")
         if not ended.update(
             state="running", is_stopping=False, problem=None, ended_at=None, moved_at=timezone.now()
         ):

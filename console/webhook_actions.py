@@ -35,7 +35,7 @@ def _switch(form: QueryDict, who: Caller) -> str:
 def _delete(form: QueryDict, who: Caller) -> str:
     with audited(who, "webhook.deleted", form.get("id", "")):
         subscriptions.delete(form.get("id", ""), who.tenant)
-    return "The subscription is deleted; what was not delivered is cancelled."
+    return "The subscription is deleted; its open deliveries are cancelled."
 
 
 def _rotate(form: QueryDict, who: Caller) -> Secret:

@@ -95,7 +95,7 @@ def _wrong_proxies() -> list[CheckMessage]:
         return [Error(f"OJS['TRUSTED_PROXIES']: {problem}", id="ojs.E020")]
     found: list[CheckMessage] = []
     if conf().tls_subject_header and not conf().trusted_proxies:
-        message = "OJS['TLS_SUBJECT_HEADER'] is believed of nobody: set TRUSTED_PROXIES, too"
+        message = "OJS['TLS_SUBJECT_HEADER'] has no effect: set TRUSTED_PROXIES, too"
         found.append(Error(message, id="ojs.E021"))
     is_asked = conf().require_tls or conf().trusted_proxies
     if is_asked and TRANSPORT not in settings.MIDDLEWARE:

@@ -237,7 +237,9 @@ class RoutedBatch(RoutedView):
         failed = len(outcomes) - enqueued
         shown = {"results": results, "enqueued": enqueued, "failed": failed}
         if not enqueued:
-            problem = BulkFailed("no job was stored: results tell why", details=_first(outcomes))
+            problem = BulkFailed(
+                "no job was stored: results have the reasons", details=_first(outcomes)
+            )
             return Answer(error_body(problem, self.identity) | shown, status=422)
         return Answer(shown, status=HTTPStatus.MULTI_STATUS if failed else HTTPStatus.CREATED)
 

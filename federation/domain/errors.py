@@ -91,7 +91,7 @@ class MayBeStored:
 
 class RegionUnavailable(MayBeStored, OJSError):
     code, status, type, retryable = "federation_region_unavailable", 503, "backend_error", True
-    hint = "wait as long as Retry-After says; a pinned job is never sent elsewhere"
+    hint = "wait for the time in Retry-After; a pinned job is never sent elsewhere"
 
     @classmethod
     def because(cls, region: str, reason: str, retry_after_s: float) -> Self:
@@ -105,7 +105,7 @@ class RegionUnavailable(MayBeStored, OJSError):
 
 class NoHealthyRegion(MayBeStored, OJSError):
     code, status, type, retryable = "federation_no_healthy_region", 503, "backend_error", True
-    hint = "wait as long as Retry-After says"
+    hint = "wait for the time in Retry-After"
 
     @classmethod
     def because(cls, regions: list[dict[str, Any]], retry_after_s: float) -> Self:

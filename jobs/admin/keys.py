@@ -51,7 +51,7 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
     )  # fmt: skip
     region = forms.RegexField(
         keys.REGION_PATTERN, required=False, empty_value=None,
-        help_text="Of a peer: it tells copies of jobs of this region alone; empty: of any.",
+        help_text="Of a peer: the region whose jobs it may report copies of; empty: any region.",
     )  # fmt: skip
     tls_subject = forms.CharField(
         required=False, empty_value=None, help_text="Subject of a certificate that stands for it."

@@ -130,7 +130,7 @@ class WorkerAdmin(ReadOnly):
             with audited(who, f"worker.{verb}", row.id):
                 workers.direct(row.id, verb)
 
-        each(request, queryset, tell, "workers are told with their next heartbeat")
+        each(request, queryset, tell, "workers learn it from their next heartbeat")
 
 
 @admin.register(models.LoopTick)

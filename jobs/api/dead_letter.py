@@ -77,7 +77,7 @@ FILTER: dict[str, Schema] = {
     "since": SINCE,
     "until": SINCE,
     "q": {**text(), "description": "Part of the type or of the error's message"},
-    "all": {"type": "string", "enum": list(FLAGS), "description": "Those not flagged, too"},
+    "all": {"type": "string", "enum": list(FLAGS), "description": "Also jobs without a flag"},
 }
 AGE = maybe({"anyOf": [*SHORT_DURATION["anyOf"], {"const": ""}]})
 BODY_FILTER = obj(

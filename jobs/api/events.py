@@ -85,7 +85,7 @@ LIST_QUERY = {
     **FILTER,
     "since": {**SINCE, "description": "Events from this time on, or so long ago"},
     "until": {**SINCE, "description": "Events before this time, or so long ago"},
-    "after": {**text(), "description": "The id of an event: those after it, oldest first"},
+    "after": {**text(), "description": "The id of an event: the events after it, oldest first"},
     **{name: QUERY[name] for name in ("limit", "page", "per_page", "offset")},
 }
 

@@ -20,7 +20,7 @@ NUMBERED: dict[str, Schema] = {
     "cursor": CURSOR,
 }
 QUERY: dict[str, Schema] = {
-    "limit": {**integer(1, MAX_OFFSET), "description": "Clamped to what the list allows"},
+    "limit": {**integer(1, MAX_OFFSET), "description": "Clamped to the bounds of the list"},
     "offset": integer(0, MAX_OFFSET),
     "cursor": CURSOR,
     "page": integer(1, MAX_OFFSET),

@@ -75,7 +75,7 @@ STATS: Schema = {
 STRATEGIES = ("reject", "discard", "move")
 MOVE: Schema = {"type": "string", "enum": ["move"]}
 DELETION: Schema = {
-    "description": "reject: only when no job has not ended; discard: what waits is cancelled",
+    "description": "reject: only if all jobs have ended; discard: waiting jobs are cancelled",
     "anyOf": [
         obj({}, {"strategy": maybe({"type": "string", "enum": list(STRATEGIES[:2])})}),
         obj({"strategy": MOVE, "target_queue": QUEUE}),

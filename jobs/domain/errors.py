@@ -106,12 +106,12 @@ class InvalidRetryPolicy(Unprocessable):
 
 class ValidationFailed(OJSError):
     code, status = "validation_error", 422
-    hint = "send what the job's meta asks the server to check"
+    hint = "send the values that the job's meta asks the server to check"
 
 
 class BulkFailed(OJSError):
     code, status = "x_bulk_failed", 422
-    hint = "items say what is wrong with each job"
+    hint = "each item names the problem of its job"
 
 
 class Unauthenticated(OJSError):
@@ -227,7 +227,7 @@ class ConfirmationRequired(OJSError):
 
 class Unsupported(OJSError):
     code, status, type = "unsupported", 422, "unsupported"
-    hint = "see /ojs/manifest for what this server offers"
+    hint = "see /ojs/manifest for the features of this server"
 
 
 class QueuePaused(OJSError):
@@ -237,12 +237,12 @@ class QueuePaused(OJSError):
 
 class RateLimited(OJSError):
     code, status, type, retryable = "rate_limited", 429, "rate_limit", True
-    hint = "wait as long as Retry-After says"
+    hint = "wait for the time in Retry-After"
 
 
 class QueueFull(OJSError):
     code, status, type, retryable = "QUEUE_FULL", 429, "rate_limit", True
-    hint = "wait as long as Retry-After says, or raise the queue's bound"
+    hint = "wait for the time in Retry-After, or raise the queue's bound"
 
 
 class BackendError(OJSError):
@@ -252,12 +252,12 @@ class BackendError(OJSError):
 
 class BackendUnavailable(OJSError):
     code, status, type, retryable = "backend_unavailable", 503, "backend_error", True
-    hint = "try again as Retry-After says"
+    hint = "try again after the time in Retry-After"
 
 
 class RealtimeUnavailable(OJSError):
     code, status, type, retryable = "realtime_unavailable", 503, "backend_error", True
-    hint = "try again as Retry-After says, or read GET /ojs/v1/events instead"
+    hint = "try again after the time in Retry-After, or read GET /ojs/v1/events instead"
 
 
 class BackendTimeout(OJSError):

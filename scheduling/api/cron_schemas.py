@@ -31,7 +31,7 @@ NAME = matching(NAME_PATTERN, example="nightly")
 TENANT_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:-]{0,254}")
 TENANT = matching(
     TENANT_PATTERN,
-    description="The tenant whose schedule is meant, for callers who are bound to none",
+    description="The tenant of the schedule, for callers that are bound to no tenant",
 )
 EXPRESSION: Schema = {
     **text(1, MAX_EXPRESSION),

@@ -60,7 +60,7 @@ class SchedulingStats(OJSView):
         query={
             "pool": text(),
             "window": {
-                "description": "From one second to one day; a minute unless told",
+                "description": "From one second to one day; a minute by default",
                 "anyOf": [*SHORT_DURATION["anyOf"], {"const": ""}],
             },
         },

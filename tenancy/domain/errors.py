@@ -26,7 +26,7 @@ class TenantSuspended(PermissionDenied):
 
 class TenantLimitExceeded(Base):
     code, status, type, retryable = "TENANT_LIMIT_EXCEEDED", 429, "rate_limit", True
-    hint = "wait as long as Retry-After says, or raise the tenant's limit"
+    hint = "wait for the time in Retry-After, or raise the tenant's limit"
 
 
 class TenantNotEmpty(Conflict):

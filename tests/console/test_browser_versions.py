@@ -50,7 +50,7 @@ def test_rules_that_somebody_else_changed_are_replaced_and_removed(page: Page) -
     page.get_by_role("button", name="Store").click()
     expect(page.get_by_role("alert")).to_contain_text("9.0 100 %")
     expect(page.get_by_label("If more than this part failed")).to_have_value("0.2")
-    page.get_by_label("by what stands here").check()
+    page.get_by_label("by this input").check()
     page.get_by_role("button", name="Store").click()
     expect(page.get_by_role("status")).to_contain_text("count for every new job")
     assert get()["auto_rollback"]["error_rate_threshold"] == 0.2

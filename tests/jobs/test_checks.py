@@ -43,7 +43,7 @@ def test_the_defaults_are_right(check: Any) -> None:
         ),
         (
             {"TLS_SUBJECT_HEADER": "X-Subject"},
-            "ojs.E021: OJS['TLS_SUBJECT_HEADER'] is believed of nobody: set TRUSTED_PROXIES, too",
+            "ojs.E021: OJS['TLS_SUBJECT_HEADER'] has no effect: set TRUSTED_PROXIES, too",
         ),
         (
             {"APIKEY_HASHER": "md5"},

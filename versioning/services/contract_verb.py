@@ -104,4 +104,6 @@ def _told(removal: Removal) -> list[str]:
     return lines
 
 
-VERB: Final = Verb("versions", "tell whether handlers of old versions may go", _declare, _run)
+VERB: Final = Verb(
+    "versions", "report whether handlers of old versions may be removed", _declare, _run
+)

@@ -23,7 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--queue", help="jobs of this queue only")
         parser.add_argument("--dry-run", action="store_true", help="count, and enqueue nothing")
         parser.add_argument(
-            "--force", action="store_true", help="though it is not known to be down"
+            "--force", action="store_true", help="adopt even if the region may be up"
         )
         parser.add_argument("--reason", help="for the audit log")
         parser.add_argument("--slice", type=int, default=MOST, help="jobs of a step")

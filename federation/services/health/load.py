@@ -31,7 +31,7 @@ def counted(region: Region, config: FederationConfig) -> Counted | str:
     found = jobs if isinstance(jobs, dict) else {}
     available, active = _count(found.get("available")), _count(found.get("active"))
     if available is None or active is None:
-        return "load: the answer does not tell the jobs"
+        return "load: the answer lacks the number of jobs"
     return available, active
 
 

@@ -63,7 +63,7 @@ class Command(BaseCommand):
             verbs.add_parser(name, help=f"{name} a queue").add_argument("queue")
         verbs.add_parser("queues", help="list queues with their numbers")
         verbs.add_parser("stats", help="jobs by state, over all queues")
-        verbs.add_parser("reconcile", help="prove the counts by the jobs, set right what differs")
+        verbs.add_parser("reconcile", help="compare the counts with the jobs and correct them")
         for verb in _contributed():
             verb.declare(verbs.add_parser(verb.name, help=verb.help))
         for choice in verbs.choices.values():

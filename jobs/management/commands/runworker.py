@@ -44,7 +44,9 @@ class Command(BaseCommand):
         parser.add_argument("--processes", type=int, default=1)
         parser.add_argument("--ready-file", help="a file that is there while jobs are taken")
         parser.add_argument(
-            "--no-federation", action="store_true", help="leave the loops of federation to others"
+            "--no-federation",
+            action="store_true",
+            help="leave the loops of federation to other processes",
         )
         parser.add_argument("--once", action="store_true", help="end when nothing is available")
         only = parser.add_mutually_exclusive_group()

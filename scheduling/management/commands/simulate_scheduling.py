@@ -24,12 +24,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options of a simulation."""
         what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--minutes", type=int, help="replay what ran in the last minutes")
+        what.add_argument("--minutes", type=int, help="replay the jobs of the last minutes")
         what.add_argument("--scenario", type=Path, help="simulate the jobs of a YAML file")
         parser.add_argument(
             "--changes",
             type=Path,
-            help="YAML file of what to change; without it nothing is compared",
+            help="YAML file of the changes to compare; without it nothing is compared",
         )
         parser.add_argument("--seed", type=int, help="of a scenario, instead of its own")
         parser.add_argument(
