@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from prometheus_client import Metric
+from typing_extensions import override
 
 from federation.services.health import alerts, exposition
 from federation.services.health.attend import Counter, Prober
@@ -14,41 +15,59 @@ from federation.services.replication.replicate import replicator
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.vault import Resealed
-from jobs.extensions import Alerts, Extension, Facts, Label, Loop, Repeats
+from jobs.extensions import (
+    Alerts,
+    ConfigurationHooks,
+    Deduplication,
+    EnqueueHooks,
+    Facts,
+    Label,
+    Loop,
+    OperationsHooks,
+    ReportHooks,
+    RequestHooks,
+)
 
 prober = Prober()
 counter = Counter()
 settler = Settler()
 
 
-class Federation(Extension):
+class Federation(RequestHooks, EnqueueHooks, ConfigurationHooks, ReportHooks, OperationsHooks):
     """Regions. Spec: federation."""
 
-    def wishes(self, headers: Mapping[str, Any]) -> Collection[str]:
-        """Return whether a request asks to store each federation id once."""
-        return dedupe.asked(headers)
+    @override
+    def request_options(self, headers: Mapping[str, Any]) -> Collection[str]:
+        """Return the option that asks to store each federation id once."""
+        return dedupe.requested(headers)
 
+    @override
     def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft:
         """Refuse a job for which a repeat is to be detected, but cannot be."""
         dedupe.require_id(draft, caller)
         return draft
 
-    def repeats(self, drafts: Sequence[JobDraft], caller: Caller) -> Repeats | None:
+    @override
+    def dedupe(self, drafts: Sequence[JobDraft], caller: Caller) -> Deduplication | None:
         """Return the detection of repeats by federation id."""
-        return dedupe.repeats(drafts, caller)
+        return dedupe.of_request(drafts, caller)
 
+    @override
     def unread_from(self) -> int | None:
         """Return the first unread event: events of federated jobs stay until they are processed."""
         return capture.unread_from()
 
-    def forget(self) -> None:
+    @override
+    def invalidate_cache(self) -> None:
         """Invalidate the cached regions."""
         regions.forget()
 
+    @override
     def reseal(self) -> Resealed:
         """Encrypt the tokens of regions with the first key."""
         return registry.reseal()
 
+    @override
     def tables(self) -> Sequence[str]:
         """Return the tables of the router and of replication."""
         return (
@@ -59,6 +78,7 @@ class Federation(Extension):
             "ojs_federation_minute",
         )  # fmt: skip
 
+    @override
     def loops(self) -> Iterable[Loop]:
         """Return the loops that probe regions and collect loads (not with --no-federation).
 
@@ -72,15 +92,18 @@ class Federation(Extension):
         yield Loop("federation_lag", lag.watch, 10_000, full=2**31)
         yield Loop("federation_forget", copies_age.forget, 60_000, full=copies_age.BATCH)
 
+    @override
     def alerts(self) -> Alerts:
         """Return alerts about unhealthy regions, late peers and wrong clocks."""
         return alerts.alerts()
 
+    @override
     def metrics(self, label: Label) -> Iterable[Metric]:
         """Return metrics of the regions' health and of replication."""
         yield from exposition.families()
         yield from lag_metrics.families()
 
+    @override
     def manifest(self) -> Sequence[Facts]:
         """Declare the federation and replication."""
         return (

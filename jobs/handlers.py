@@ -257,7 +257,7 @@ def declaration() -> Declaration | None:
         for handler in handlers
         if handler.versions is not None or not handler.accept_unversioned
     ]
-    return extensions.declared(named, is_exclusive=False) if named else None
+    return extensions.read_declaration(named, is_exclusive=False) if named else None
 
 
 def handled_queues() -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from zlib import crc32
 from django.db import close_old_connections, connections
 
 from jobs import extensions, queries, spans
-from jobs.extensions import Loop
+from jobs.extensions import Loop, OperationsHooks
 from jobs.metrics import observe_tick
 from jobs.services.enqueue.backpressure import watch_pressure
 from jobs.services.enqueue.idempotency import forget_answers
@@ -66,7 +66,8 @@ CORE = (
 
 def all_loops() -> tuple[Loop, ...]:
     """Return the loops of the core and of the extensions."""
-    return (*CORE, *(loop for hook in extensions.having("loops") for loop in hook()))
+    found = extensions.implementers(OperationsHooks.loops)
+    return (*CORE, *(loop for extension in found for loop in extension.loops()))
 
 
 def run_once(names: Iterable[str] | None = None) -> int:

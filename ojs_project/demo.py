@@ -6,9 +6,11 @@ from dataclasses import replace
 from threading import Event
 from typing import Any
 
+from typing_extensions import override
+
 from jobs.domain.caller import SYSTEM
 from jobs.domain.envelope import parse_job
-from jobs.extensions import Extension, Loop
+from jobs.extensions import Loop, OperationsHooks
 from jobs.handlers import Discard, current_job, job
 from jobs.services.enqueue.enqueue import enqueue
 from scheduling.api.cron_codec import decode_definition
@@ -164,9 +166,10 @@ def schedule() -> int:
     return 0
 
 
-class DemoExtension(Extension):
+class DemoExtension(OperationsHooks):
     """Adds the producer to the loops."""
 
+    @override
     def loops(self) -> Iterable[Loop]:
         """Return the loops; one process of all workers leads each of them."""
         return (

@@ -5,17 +5,32 @@ from functools import partial
 
 from django.db import transaction
 from prometheus_client import Metric
+from typing_extensions import override
 
 from jobs.domain.claim import ClaimPlan, FetchRequest, LaneKey, Way
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.domain.transition import Transition
-from jobs.extensions import Alerts, Extension, Facts, Label, Loop, Sends, Weighed
+from jobs.extensions import (
+    Alerts,
+    ClaimHooks,
+    ConfigurationHooks,
+    Facts,
+    FutureProducers,
+    Label,
+    LaneHooks,
+    LaneWeights,
+    Loop,
+    OperationsHooks,
+    ReportHooks,
+    TransitionHooks,
+)
 from jobs.services.lanes import turns
 from jobs.services.lanes.charge import BATCH, unread_from
 from scheduling.conf import conf
-from scheduling.services import cron_sends, cron_turns, explain, plan, pool_cache
+from scheduling.services import cron_producers, cron_turns, explain, pool_cache
+from scheduling.services import plan as pool_plan
 from scheduling.services.cron_fire import due_in_ms, fire
 from scheduling.services.cron_turns import pass_on, pass_on_forgotten
 from scheduling.services.durations import charge_durations
@@ -24,9 +39,10 @@ from scheduling.services.orders import reconcile
 from scheduling.services.watch import alerts, watch
 
 
-class Cron(Extension):
+class Cron(TransitionHooks, ReportHooks, OperationsHooks):
     """Schedules. Spec: contract 7."""
 
+    @override
     def observe(self, transitions: Sequence[Transition]) -> None:
         """Pass on overlap slots after the commit when jobs end.
 
@@ -37,19 +53,23 @@ class Cron(Extension):
         if ended:
             transaction.on_commit(partial(pass_on, ended), robust=True)
 
+    @override
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
         """Return the gate of a pending run: the run that it waits for."""
         is_waiting = job.watched and state_of(job.state) is State.PENDING
         return cron_turns.explain(job.id) if is_waiting else ()
 
-    def sends(self, job_type: str, *, looked: int) -> Sends:
+    @override
+    def future_producers(self, job_type: str, *, looked: int) -> FutureProducers:
         """Count the schedules that make jobs of a type."""
-        return cron_sends.sends(job_type, looked=looked)
+        return cron_producers.future_producers(job_type, looked=looked)
 
+    @override
     def tables(self) -> Sequence[str]:
         """Name the tables of schedules, runs before the tables that they refer to."""
         return ("ojs_cron_run", "ojs_cron_turn", "ojs_cron_entry")
 
+    @override
     def loops(self) -> Iterable[Loop]:
         """Return the loops that fire due schedules and pass on forgotten overlap slots."""
         return (
@@ -57,6 +77,7 @@ class Cron(Extension):
             Loop("cron_turns", pass_on_forgotten, 1000),
         )
 
+    @override
     def manifest(self) -> Sequence[Facts]:
         """Declare schedules in the manifest."""
         return (
@@ -70,50 +91,59 @@ class Cron(Extension):
         )
 
 
-class FairScheduling(Extension):
+class FairScheduling(ClaimHooks, LaneHooks, ConfigurationHooks, ReportHooks, OperationsHooks):
     """Pools and queue rotation. Spec: fair-scheduling."""
 
-    def plan(self, plan_: ClaimPlan, request: FetchRequest) -> ClaimPlan:
+    @override
+    def plan_claim(self, plan: ClaimPlan, request: FetchRequest) -> ClaimPlan:
         """Apply the worker's pool to a claim: its queues, rotation and cap on active jobs."""
-        return plan.plan(plan_, request)
+        return pool_plan.plan(plan, request)
 
-    def enlists(self, worker_id: str, pool: str | None) -> None:
+    @override
+    def check_worker(self, worker_id: str, pool: str | None) -> None:
         """Refuse a worker without a pool if the settings require one."""
-        plan.require_pool(worker_id, pool)
+        pool_plan.require_pool(worker_id, pool)
 
-    def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
+    @override
+    def lane_weights(self, keys: Sequence[LaneKey]) -> LaneWeights:
         """Return the weights of tenants from the pools of the queues."""
         pools = pool_cache.known()
         shares = {key: pools.tenants_of(key.queue) for key in keys}
-        return Weighed(
+        return LaneWeights(
             pools.version,
             {k: float(s.weights[k.tenant]) for k, s in shares.items() if k.tenant in s.weights},
             {k: float(s.default) for k, s in shares.items() if s.default != 1},
         )
 
+    @override
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
         """Return the gates of pools that may take the job: their load and the queue's position."""
         return explain.explain(job, viewer)
 
-    def ways(self, queues: Collection[str]) -> tuple[int, Mapping[str, Way]]:
+    @override
+    def sharing_policies(self, queues: Collection[str]) -> tuple[int, Mapping[str, Way]]:
         """Return the sharing policy of queues, as the pools define it."""
         pools = pool_cache.known()
         return pools.version, {queue: pools.way_of(queue) for queue in queues}
 
-    def forget(self) -> None:
+    @override
+    def invalidate_cache(self) -> None:
         """Invalidate the cached pools."""
         pool_cache.forget()
 
+    @override
     def alerts(self) -> Alerts:
         """Return the alerts for starving queues."""
         return alerts()
 
+    @override
     def tables(self) -> Sequence[str]:
         """Name the tables of pools, queues before the tables that they refer to."""
         return (
             "ojs_pool_queue", "ojs_pool", "ojs_pool_overload", "ojs_queue_watch", "ojs_scheduling",
         )  # fmt: skip
 
+    @override
     def loops(self) -> Iterable[Loop]:
         """Return the loops for starvation, charges by duration, shares and unused rotations."""
         return (
@@ -123,14 +153,17 @@ class FairScheduling(Extension):
             Loop("turns", lambda: turns.prune(conf().turns_kept_ms), 60_000),
         )
 
+    @override
     def unread_from(self) -> int | None:
         """Keep events until their attempts are charged."""
         return unread_from()
 
+    @override
     def metrics(self, label: Label) -> Iterable[Metric]:
         """Expose dispatches, waits and utilization by queue and pool, and starved queues."""
         return families(label)
 
+    @override
     def manifest(self) -> Sequence[Facts]:
         """Declare fair scheduling in the manifest."""
         return (

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from prometheus_client import Metric
+from typing_extensions import override
 
 from jobs.conf import read_anew
 from jobs.domain.caller import Caller
@@ -13,7 +14,21 @@ from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
-from jobs.extensions import Alerts, Extension, Facts, Label, Loop, TenantLabels, Weighed
+from jobs.extensions import (
+    Alerts,
+    ClaimHooks,
+    ConfigurationHooks,
+    EnqueueHooks,
+    Facts,
+    Label,
+    LaneHooks,
+    LaneWeights,
+    Loop,
+    OperationsHooks,
+    ReportHooks,
+    RequestHooks,
+    TenantLabels,
+)
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantLimitExceeded
 from tenancy.domain.tenant_id import Rules, header_parameters, identified, named_in
@@ -27,45 +42,63 @@ from tenancy.services.watch import watch
 UNSCOPED = {"ojs:data:read", "ojs:data:fetch", "ojs:data:cancel"}
 
 
-class Tenancy(Extension):
+class Tenancy(
+    RequestHooks,
+    EnqueueHooks,
+    ClaimHooks,
+    LaneHooks,
+    ConfigurationHooks,
+    ReportHooks,
+    OperationsHooks,
+):
     """Tenants. Spec: multi-tenancy."""
 
+    @override
     def tenant_of(self, headers: Mapping[str, Any]) -> str | None:
         """Return the tenant that the headers name."""
         return named_in(headers, conf().default) if conf().reads_headers else None
 
+    @override
     def tenant_headers(self) -> Mapping[str, Any]:
         """Return the header and its alias for OpenAPI, if the settings read headers."""
         return header_parameters(conf().default) if conf().reads_headers else {}
 
+    @override
     def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft:
         """Set the tenant of a job."""
         rules = _rules()
         return draft if rules is None else identified(draft, caller, rules)
 
-    def gates(self, drafts: Sequence[JobDraft], caller: Caller, terms: int) -> bool:
+    @override
+    def needs_admission(
+        self, drafts: Sequence[JobDraft], caller: Caller, config_version: int
+    ) -> bool:
         """Return whether a tenant is new, suspended or counted."""
-        return conf().enabled and admission.is_needed(drafts, terms)
+        return conf().enabled and admission.is_needed(drafts, config_version)
 
+    @override
     def admit(self, drafts: Sequence[JobDraft], caller: Caller) -> None:
         """Create new tenants; refuse jobs of suspended tenants and of tenants at a limit."""
         admission.admit(drafts, caller)
 
-    def hold(self, drafts: Sequence[JobDraft]) -> None:
+    @override
+    def lock_admission(self, drafts: Sequence[JobDraft]) -> None:
         """Lock the counted tenants."""
         if conf().enabled:
             admission.hold(drafts)
 
-    def refused(self, problem: OJSError, caller: Caller) -> None:
+    @override
+    def enqueue_refused(self, problem: OJSError, caller: Caller) -> None:
         """Emit the event of the limit that refused jobs."""
         if isinstance(problem, TenantLimitExceeded):
             admission.tell_refused(problem)
 
-    def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
+    @override
+    def lane_weights(self, keys: Sequence[LaneKey]) -> LaneWeights:
         """Return weights, factors of throttled tenants, and boosts."""
         version, terms = tenant_cache.shares(key.tenant for key in keys)
         known = {key: terms[key.tenant] for key in keys if key.tenant in terms}
-        return Weighed(
+        return LaneWeights(
             version,
             {key: one.weight for key, one in known.items() if one.weight is not None},
             factors={
@@ -74,15 +107,18 @@ class Tenancy(Extension):
             boosts={key: one.boost for key, one in known.items() if one.boost},
         )
 
-    def apart(self, tenants: Collection[str]) -> tuple[int, Collection[str]]:
+    @override
+    def namespaced_tenants(self, tenants: Collection[str]) -> tuple[int, Collection[str]]:
         """Return the tenants that have a namespace."""
         return tenant_cache.apart(tenants)
 
-    def knows(self, tenant: str) -> bool:
+    @override
+    def tenant_exists(self, tenant: str) -> bool:
         """Return whether a tenant exists; the default tenant always does."""
         return tenant_cache.is_known(tenant)
 
-    def tenant_without(self, scope: str) -> str | None:
+    @override
+    def default_tenant(self, scope: str) -> str | None:
         """Return the default tenant if it owns requests that name no tenant.
 
         This excludes enqueues, whose jobs get their tenants one by one, and operators.
@@ -91,14 +127,17 @@ class Tenancy(Extension):
         is_own = known.enabled and known.unscoped == "default" and scope in UNSCOPED
         return known.default if is_own else None
 
+    @override
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
         """Return the gates of a suspended or throttled tenant."""
         return suspension.explain(job.tenant)
 
-    def forget(self) -> None:
+    @override
+    def invalidate_cache(self) -> None:
         """Invalidate the cached tenants."""
         tenant_cache.forget()
 
+    @override
     def tables(self) -> Sequence[str]:
         """Name the tables of tenants."""
         return (
@@ -109,14 +148,17 @@ class Tenancy(Extension):
             "ojs_tenant",
         )
 
-    def configuration(self) -> Sequence[str]:
+    @override
+    def configuration_tables(self) -> Sequence[str]:
         """Name the tables that weights are read from."""
         return ("ojs_tenant", "ojs_tenant_throttle")
 
+    @override
     def alerts(self) -> Alerts:
         """Return the alerts for noisy tenants."""
         return noise.alerts()
 
+    @override
     def loops(self) -> Iterable[Loop]:
         """Return the loops for throttles, noise, tenants of the settings and isolation.
 
@@ -131,15 +173,18 @@ class Tenancy(Extension):
             yield Loop("tenants", apply_settings, 60_000)
         yield Loop("isolation", reconcile, 60_000, full=BATCH)
 
+    @override
     def tenant_labels(self) -> TenantLabels | None:
         """Return how many tenants have metric labels of their own, in order of their first job."""
         known = conf()
         return TenantLabels(known.metrics_max, known.label_all_metrics) if known.enabled else None
 
+    @override
     def metrics(self, label: Label) -> Iterable[Metric]:
         """Return metrics of the tenants' jobs and shares."""
         return metrics.families(label)
 
+    @override
     def manifest(self) -> Sequence[Facts]:
         """Declare multi-tenancy in the manifest, while it is enabled."""
         if not conf().enabled:

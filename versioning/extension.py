@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from prometheus_client import Metric
+from typing_extensions import override
 
 from jobs.domain.caller import Caller
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
@@ -11,7 +12,18 @@ from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.domain.version import parse_version, split_type
-from jobs.extensions import Alerts, Extension, Facts, Label, Loop, Verb
+from jobs.extensions import (
+    Alerts,
+    ClaimHooks,
+    ConfigurationHooks,
+    EnqueueHooks,
+    Facts,
+    Label,
+    Loop,
+    OperationsHooks,
+    ReportHooks,
+    Verb,
+)
 from versioning.conf import conf
 from versioning.domain import declaration
 from versioning.services import (
@@ -28,9 +40,10 @@ from versioning.services import (
 from versioning.services.metrics import families
 
 
-class Versioning(Extension):
+class Versioning(EnqueueHooks, ClaimHooks, ConfigurationHooks, ReportHooks, OperationsHooks):
     """Versions of jobs. Spec: job-versioning."""
 
+    @override
     def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft:
         """Set the version key of a job that has a version."""
         if draft.type_given is not None and conf().keep_type_suffix:
@@ -40,38 +53,46 @@ class Versioning(Extension):
             draft.route = routes.route_of(base, parse_version(draft.version))
         return draft
 
+    @override
     def refusals(
-        self, drafts: Sequence[JobDraft], caller: Caller, terms: int
+        self, drafts: Sequence[JobDraft], caller: Caller, config_version: int
     ) -> Mapping[int, OJSError]:
         """Return the jobs that do not fit the schemas of their versions."""
-        return schema_check.refusals(drafts, terms)
+        return schema_check.refusals(drafts, config_version)
 
-    def assign(self, drafts: Sequence[JobDraft], terms: int) -> None:
+    @override
+    def assign_version_keys(self, drafts: Sequence[JobDraft], config_version: int) -> None:
         """Set the version keys of jobs as the routing rules of their types draw them."""
-        routes.assign(drafts, terms)
+        routes.assign(drafts, config_version)
 
-    def declared(self, handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
+    @override
+    def read_declaration(self, handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
         """Check the handlers that a worker declares."""
         return declaration.declared(handlers, is_exclusive=is_exclusive)
 
-    def plan(self, plan: ClaimPlan, request: FetchRequest) -> ClaimPlan:
+    @override
+    def plan_claim(self, plan: ClaimPlan, request: FetchRequest) -> ClaimPlan:
         """Narrow a claim to the versions that its worker accepts."""
         parting.ensure(request.declaration)
         return routes.plan(plan, request)
 
-    def declines(self, jobs: Sequence[Job], request: FetchRequest) -> Collection[str]:
+    @override
+    def reject_claimed(self, jobs: Sequence[Job], request: FetchRequest) -> Collection[str]:
         """Reject claimed jobs without a version if the worker refuses them."""
-        return parting.declined(jobs, request)
+        return parting.rejected(jobs, request)
 
-    def forget(self) -> None:
+    @override
+    def invalidate_cache(self) -> None:
         """Invalidate the cached version keys and schemas."""
         routes.forget()
         schema_cache.forget()
 
+    @override
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
         """Return the gate of a job's version: whether workers accept it."""
         return explain.explain(job, viewer)
 
+    @override
     def tables(self) -> Sequence[str]:
         """Name all tables except the version keys, which stay because processes cache their ids."""
         return (
@@ -81,17 +102,20 @@ class Versioning(Extension):
             "ojs_version_run", "ojs_version_touched",
         )  # fmt: skip
 
-    def configuration(self) -> Sequence[str]:
+    @override
+    def configuration_tables(self) -> Sequence[str]:
         """Name the tables that plans of claims depend on."""
         return (
             "ojs_version_route", "ojs_version_apart", "ojs_version_routing",
             "ojs_version_fallback", "ojs_schema",
         )  # fmt: skip
 
+    @override
     def alerts(self) -> Alerts:
         """Return the alerts for versions that no worker accepts."""
         return held.alerts()
 
+    @override
     def loops(self) -> Iterable[Loop]:
         """Return the loops for held versions, canaries and redrawings."""
         return (
@@ -100,14 +124,17 @@ class Versioning(Extension):
             Loop("redraw", redraw.redraw, 1_000),
         )
 
+    @override
     def metrics(self, label: Label) -> Iterable[Metric]:
         """Return metrics of held jobs, attempts by version, and rollbacks."""
         return families(label)
 
+    @override
     def verbs(self) -> Sequence[Verb]:
         """Return the verb that checks if handlers of old versions can be removed."""
         return (contract_verb.VERB,)
 
+    @override
     def manifest(self) -> Sequence[Facts]:
         """Declare job versions and the schema registry in the manifest."""
         return (

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+from typing_extensions import override
+
 from jobs.domain.vault import Resealed
-from jobs.extensions import Alerts, Extension, Facts, Loop
+from jobs.extensions import Alerts, Facts, Loop, OperationsHooks, ReportHooks
 from webhooks.services.deliveries import forget
 from webhooks.services.relay import relay, unread_from
 from webhooks.services.send import Sender
@@ -12,13 +14,15 @@ from webhooks.services.subscriptions import alerts, reseal
 sender = Sender()
 
 
-class WebhooksExtension(Extension):
+class WebhooksExtension(ReportHooks, OperationsHooks):
     """Sends events to subscribers, at no cost for the statements of jobs."""
 
+    @override
     def reseal(self) -> Resealed:
         """Encrypt the secrets of subscriptions with the first key."""
         return reseal()
 
+    @override
     def tables(self) -> Sequence[str]:
         """Name the tables that a reset empties."""
         return (
@@ -26,6 +30,7 @@ class WebhooksExtension(Extension):
             "ojs_webhook_position",
         )  # fmt: skip
 
+    @override
     def loops(self) -> Iterable[Loop]:
         """Relay events, send due deliveries and remove old deliveries."""
         return (
@@ -34,14 +39,17 @@ class WebhooksExtension(Extension):
             Loop("webhooks_forget", forget, 60_000),
         )
 
+    @override
     def alerts(self) -> Alerts:
         """Return the alerts of switched-off subscriptions."""
         return alerts()
 
+    @override
     def unread_from(self) -> int | None:
         """Keep events until the relay has read them."""
         return unread_from()
 
+    @override
     def manifest(self) -> Sequence[Facts]:
         """Declare the extension."""
         return (

@@ -2,25 +2,35 @@
 
 from collections.abc import Iterable, Sequence
 
+from typing_extensions import override
+
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, TERMINAL
 from jobs.domain.transition import Transition
-from jobs.extensions import Extension, Facts, Loop, Sends
+from jobs.extensions import (
+    Facts,
+    FutureProducers,
+    Loop,
+    OperationsHooks,
+    ReportHooks,
+    TransitionHooks,
+)
 from workflows.models import Slot, Step, Workflow
 from workflows.services.advance import advance
 from workflows.services.explain import explain
+from workflows.services.producers import future_producers
 from workflows.services.prune import prune, retained
 from workflows.services.reopen import reopen
 from workflows.services.resume import resume
-from workflows.services.sends import sends
 
 ENDED = frozenset(CODES[state] for state in TERMINAL)
 
 
-class WorkflowsExtension(Extension):
+class WorkflowsExtension(TransitionHooks, ReportHooks, OperationsHooks):
     """Chains, groups, batches and step graphs of jobs."""
 
+    @override
     def observe(self, transitions: Sequence[Transition]) -> None:
         """Advance the workflows of ended jobs, and recount the workflows of revived jobs."""
         if ended := [change.job_id for change in transitions if change.after in ENDED]:
@@ -29,22 +39,27 @@ class WorkflowsExtension(Extension):
             if change.before in ENDED:
                 reopen(change.job_id)
 
+    @override
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
         """Explain which steps came before a member, and whether its workflow still runs."""
         return explain(job) if job.watched else ()
 
-    def retains(self, job_ids: Sequence[str]) -> set[str]:
+    @override
+    def retained_jobs(self, job_ids: Sequence[str]) -> set[str]:
         """Keep the members of running workflows."""
         return retained(job_ids)
 
-    def sends(self, job_type: str, *, looked: int) -> Sends:
+    @override
+    def future_producers(self, job_type: str, *, looked: int) -> FutureProducers:
         """Return the waiting steps that will make jobs of a type."""
-        return sends(job_type, looked=looked)
+        return future_producers(job_type, looked=looked)
 
+    @override
     def tables(self) -> Sequence[str]:
         """Name the tables of this app."""
         return [model._meta.db_table for model in (Workflow, Step, Slot)]
 
+    @override
     def loops(self) -> Iterable[Loop]:
         """Begin steps whose jobs were refused, and remove workflows that ended long ago."""
         return (
@@ -52,6 +67,7 @@ class WorkflowsExtension(Extension):
             Loop("prune_workflows", prune, 5000),
         )
 
+    @override
     def manifest(self) -> Sequence[Facts]:
         """Declare the capability."""
         return (

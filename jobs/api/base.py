@@ -18,7 +18,6 @@ from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from jobs import extensions
 from jobs.api.access import OPEN, Principal, authenticate
 from jobs.api.answer import Answer
 from jobs.api.limiter import Allowance, limits_requests
@@ -46,6 +45,7 @@ from jobs.domain.job import Job
 from jobs.domain.permits import Required, Tenants
 from jobs.domain.sqlstates import MISTAKE
 from jobs.domain.tracing import trace_context
+from jobs.extensions import RequestHooks, implementers
 from jobs.metrics import observe_request
 from jobs.permits import table
 from jobs.repeat import refusal
@@ -121,15 +121,15 @@ class OJSView(APIView):
         principal = authenticate(self.http, wanted)
         if wanted.scope is None:
             return principal
-        for hook in extensions.having("tenant_of"):
-            tenant = hook(self.http.META)
+        for extension in implementers(RequestHooks.tenant_of):
+            tenant = extension.tenant_of(self.http.META)
             if tenant is not None:
                 principal = principal.within(tenant)
         if wanted.tenants is Tenants.ALL:
             principal.require_any_tenant(wanted.operation)
         elif principal.tenant is None:
-            for hook in extensions.having("tenant_without"):
-                tenant = hook(wanted.scope)
+            for extension in implementers(RequestHooks.default_tenant):
+                tenant = extension.default_tenant(wanted.scope)
                 if tenant is not None:
                     principal = principal.within(tenant)
         return principal
@@ -181,7 +181,11 @@ class OJSView(APIView):
             self.told,
             self.http.META.get("REMOTE_ADDR"),
             self._stamps(),
-            asks=[wish for hook in extensions.having("wishes") for wish in hook(self.http.META)],
+            asks=[
+                option
+                for extension in implementers(RequestHooks.request_options)
+                for option in extension.request_options(self.http.META)
+            ],
         )
 
     def _stamps(self) -> dict[str, str] | None:

@@ -255,7 +255,7 @@ def declaration(body: Mapping[str, Any]) -> Declaration | None:
         return None
     if not isinstance(handlers, list):
         raise InvalidRequest.field("handlers", "must be an array of types and versions", handlers)
-    return extensions.declared(handlers, is_exclusive=exclusive is True)
+    return extensions.read_declaration(handlers, is_exclusive=exclusive is True)
 
 
 def handled(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from rest_framework.request import Request
 
-from jobs import VERSION, extensions
+from jobs import VERSION
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.media import OJS_VERSION, SERVED
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, array, component, integer, obj, text
 from jobs.conf import conf
-from jobs.extensions import Facts
+from jobs.extensions import Facts, ReportHooks, implementers
 
 CORE_TIER: Final = "core"  # features that are no extension
 CORE: Final = (
@@ -132,8 +132,8 @@ MANIFEST = component(
 def installed(*, is_live: bool = True) -> list[Facts]:
     """Return the features of this server; `is_live`: it can send event streams."""
     found = [*CORE, *([REALTIME] if is_live else [])]
-    for hook in extensions.having("manifest"):
-        found += hook()
+    for extension in implementers(ReportHooks.manifest):
+        found += extension.manifest()
     return found
 
 

@@ -19,6 +19,7 @@ from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
 from jobs.api.schemas import COMPONENTS, ERROR, ID, QUEUE, WORKER_ID, Schema, integer, maybe, text
 from jobs.domain.errors import OJSError
 from jobs.domain.permits import Required
+from jobs.extensions import RequestHooks
 from jobs.permits import table
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -145,7 +146,9 @@ def _tag(module: str) -> str:
 def tenant_parameters() -> dict[str, Schema]:
     """Return the headers that name the tenant of a request, as the extensions read them."""
     return {
-        name: one for hook in extensions.having("tenant_headers") for name, one in hook().items()
+        name: one
+        for extension in extensions.implementers(RequestHooks.tenant_headers)
+        for name, one in extension.tenant_headers().items()
     }
 
 

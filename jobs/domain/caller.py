@@ -19,7 +19,7 @@ class Caller:
     # defaults that the request adds to the meta of its jobs
     stamps: Mapping[str, str] | None = None
     reason: str | None = None  # for the audit log, unless the service gets another reason
-    asks: Collection[str] = ()  # extensions' options in the request headers: Extension.wishes
+    asks: Collection[str] = ()  # options of the request's headers: RequestHooks.request_options
 
 
 SYSTEM = Caller()

@@ -57,7 +57,7 @@ class Job:
     lease_ms: int | None = None
     lease_until: datetime | None = None
     lane_id: int | None = None
-    route: int | None = None  # of the lane, for `Extension.explain`
+    route: int | None = None  # of the lane, for `ReportHooks.explain`
     pool: str | None = None
     watched: bool = False
     deduplicated: bool = False  # the answer to a new job with the same fingerprint

@@ -18,7 +18,7 @@ class Job(models.Model):
     lane_id = models.BigIntegerField()
     priority = models.SmallIntegerField()
     version = models.TextField(null=True)  # JSON, as sent: text or a number; null: none
-    watched = models.BooleanField()  # an extension follows its end: see Extension.observe
+    watched = models.BooleanField()  # an extension follows its end: see TransitionHooks.observe
     args = models.JSONField()
     meta = models.JSONField()
     attributes = models.JSONField()  # envelope members fixed at PUSH, returned at top level

@@ -45,7 +45,7 @@ def configure(wanted: Wanted, caller: Caller = SYSTEM) -> Defaults:
 
     Locks: the configuration version, then lanes.
     """
-    extensions.forget()  # the shares also depend on the tenants' own weights
+    extensions.invalidate_caches()  # the shares also depend on the tenants' own weights
     with audited(caller, "scheduling.configured", "scheduling") as data:
         strategy = wanted.strategy
         data["default_strategy"] = strategy.name.lower() if strategy is not None else None

@@ -32,7 +32,7 @@ def reconcile() -> int:
     So each run compares the weights of their queues. The first run compares all other weights as
     well, since these queues may have belonged to such pools before.
     """
-    extensions.forget()  # other extensions set weights too, and their caches may be stale
+    extensions.invalidate_caches()  # other extensions set weights too; their caches may be stale
     pools = pool_cache.latest()
     rows = Lane.objects.order_by().values_list("queue", "ordered", "timed", "scope").distinct()
     found = {

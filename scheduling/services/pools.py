@@ -86,7 +86,7 @@ def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
     Conflict if another pool shares the tenants of one of its queues differently, PoolStatic.
     Locks: the configuration version, then lanes.
     """
-    extensions.forget()  # the shares also depend on the tenants' own weights
+    extensions.invalidate_caches()  # the shares also depend on the tenants' own weights
     with audited(caller, "pool.changed", pool.name) as data:
         terms.change()
         before = pool_cache.read()
@@ -176,7 +176,7 @@ def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
 
     Raises NotFound, PoolStatic; PoolInUse while workers of it live, unless `force`.
     """
-    extensions.forget()
+    extensions.invalidate_caches()
     with audited(caller, "pool.deleted", name):
         terms.change()
         before = pool_cache.read()

@@ -9,7 +9,7 @@ from tests.console.conftest import WAIT_MS, answer
 from tests.tenancy.wire import answer as answered
 from tests.tenancy.wire import send
 from tests.versioning.routing import get, put
-from tests.versioning.services.test_sends import schedule
+from tests.versioning.services.test_future_producers import schedule
 from tests.versioning.wire import TYPE, declares, push
 from versioning.models import Routing
 

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.tenancy.wire import answer, send
 from tests.versioning.routing import ack, fail, looked, put, takes
-from tests.versioning.services.test_sends import schedule
+from tests.versioning.services.test_future_producers import schedule
 from tests.versioning.services.test_touched import SOME, rolled_back
 from tests.versioning.wire import TYPE, declares, push
 from versioning.services.routes import latest

@@ -144,9 +144,9 @@ def _coming(
 ) -> tuple[dict[Version | None, list[Coming]], tuple[str, ...]]:
     """Find the senders of each version, and the sources that were not read completely."""
     found: dict[Version | None, list[Coming]] = {}
-    sources = extensions.sends(job_type, looked=bounds.looked)
+    sources = extensions.future_producers(job_type, looked=bounds.looked)
     for one in sources:
-        senders, resting = _by_version(one.versions), _by_version(one.resting)
+        senders, resting = _by_version(one.versions), _by_version(one.paused)
         for version in senders.keys() | resting.keys():
             line = Coming(one.source, senders[version], resting[version])
             found.setdefault(version, []).append(line)

@@ -54,7 +54,7 @@ def _make(types: Sequence[str]) -> None:
     routes.forget()
 
 
-def declined(jobs: Sequence[Job], request: FetchRequest) -> set[str]:
+def rejected(jobs: Sequence[Job], request: FetchRequest) -> set[str]:
     """Return the claimed jobs that the worker refuses, and restart the move of their types.
 
     It raises the configuration version, so the worker's next claim leaves version key 0 out.

@@ -24,7 +24,7 @@ from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import InvalidRequest, Unsupported
 from jobs.domain.ids import is_id
-from jobs.extensions import Repeats
+from jobs.extensions import Deduplication
 
 ASK: Final = "federation.dedupe"  # in Caller.asks
 HEADER: Final = "HTTP_" + DEDUPE_HEADER.upper().replace("-", "_")
@@ -32,8 +32,8 @@ OFF, ALWAYS = "off", "always"
 MODES: Final = ("header", ALWAYS, OFF)
 
 
-def asked(headers: Mapping[str, Any]) -> Sequence[str]:
-    """Return the wishes in the headers of a request. Raises InvalidRequest, Unsupported."""
+def requested(headers: Mapping[str, Any]) -> Sequence[str]:
+    """Return the options in the headers of a request. Raises InvalidRequest, Unsupported."""
     raw = headers.get(HEADER)
     if raw is None or raw == "0":
         return ()
@@ -48,7 +48,7 @@ def asked(headers: Mapping[str, Any]) -> Sequence[str]:
 
 
 def asking(caller: Caller) -> Caller:
-    """Return the caller with the wish for one job per federation id.
+    """Return the caller with the option of one job per federation id.
 
     For jobs that come through /federation/jobs. The caller stays unchanged if the settings turn
     deduplication off.
@@ -57,7 +57,7 @@ def asking(caller: Caller) -> Caller:
 
 
 def insisting(caller: Caller) -> Caller:
-    """Return the caller with this wish, regardless of the settings."""
+    """Return the caller with this option, regardless of the settings."""
     return replace(caller, asks=(*caller.asks, ASK))
 
 
@@ -77,7 +77,7 @@ def require_id(draft: JobDraft, caller: Caller) -> None:
         read_in_doubt(draft.meta.get(IN_DOUBT))
 
 
-def repeats(drafts: Sequence[JobDraft], caller: Caller) -> Repeats | None:
+def of_request(drafts: Sequence[JobDraft], caller: Caller) -> Deduplication | None:
     """Return the detection of repeats for these jobs; None: not wanted. No SQL."""
     if ASK not in caller.asks and conf().dedupe != ALWAYS:
         return None
@@ -93,7 +93,7 @@ class _Keys:
         self._drafts, self._caller = drafts, caller
         self._keys = {n: Key(drafts[n].tenant, one, drafts[n].id) for n, one in ids.items()}
 
-    def known(self) -> Mapping[int, str]:
+    def find_stored(self) -> Mapping[int, str]:
         noted = queries.reserve(list(self._keys.values()), conf().dedupe_window_ms)
         first: dict[tuple[str, str], int] = {}
         found: dict[int, str] = {}
@@ -107,7 +107,7 @@ class _Keys:
             self._caller.told[DEDUPLICATED_HEADER] = "true"
         return found
 
-    def settle(self, stored: Mapping[int, str | None]) -> None:
+    def record(self, stored: Mapping[int, str | None]) -> None:
         changed = [
             self._keys[n]._replace(job_id=became)
             for n, became in stored.items()

@@ -26,7 +26,7 @@ from jobs.domain.caller import Caller
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
-from jobs.extensions import Verb, having
+from jobs.extensions import OperationsHooks, Verb, implementers
 from jobs.models import Queue
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.operate import operate
@@ -168,7 +168,8 @@ class Command(BaseCommand):
 
 
 def _contributed() -> list[Verb]:
-    return [verb for hook in having("verbs") for verb in hook()]
+    found = implementers(OperationsHooks.verbs)
+    return [verb for extension in found for verb in extension.verbs()]
 
 
 def _row(name: str, status: str, cells: Iterable[object]) -> str:

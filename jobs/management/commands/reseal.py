@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from jobs import extensions
 from jobs.domain.vault import Resealed
+from jobs.extensions import OperationsHooks, implementers
 
 
 class Command(BaseCommand):
@@ -16,7 +16,7 @@ class Command(BaseCommand):
     def handle(self, *_arguments: Any, **_options: Any) -> None:
         """Encrypt the secrets of all extensions; fail if one cannot be decrypted."""
         total = Resealed()
-        for extension in extensions.installed():
+        for extension in implementers(OperationsHooks.reseal):
             total = total.plus(extension.reseal())
         self.stdout.write(f"{total.done} secrets are encrypted with the first key.")
         if total.lost:

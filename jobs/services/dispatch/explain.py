@@ -21,6 +21,7 @@ from jobs.domain.explanation import (
 from jobs.domain.gates import Gate, Waiting, gates_of, limit_name
 from jobs.domain.job import Job
 from jobs.domain.states import WAITING, State, state_of
+from jobs.extensions import ReportHooks
 from jobs.services.record.rates import MINUTES
 
 MOST = 1000  # jobs that are counted before the job, and read in each lane
@@ -57,7 +58,8 @@ def _gates(job: Job, state: State, facts: Mapping[str, Any], viewer: str | None)
         job.queue, job.tenant, state, job.attempt, job.max_attempts, job.due_at, job.expires_at
     )
     job.route = (facts["lane"] or {}).get("route")
-    more = [gate for hook in extensions.having("explain") for gate in hook(job, viewer)]
+    explaining = extensions.implementers(ReportHooks.explain)
+    more = [gate for extension in explaining for gate in extension.explain(job, viewer)]
     return [*gates_of(waiting, facts, viewer), *more]
 
 

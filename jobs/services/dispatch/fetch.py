@@ -8,6 +8,7 @@ from jobs.conf import conf
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.errors import Conflict, PoolConflict
 from jobs.domain.wishes import NOTHING, wish_of
+from jobs.extensions import ClaimHooks, implementers
 from jobs.services.dispatch.crowd import crowd_out
 from jobs.services.lanes import bindings
 from jobs.services.lanes.address import addressed
@@ -67,7 +68,7 @@ def _claim(request: FetchRequest, count: int) -> queries.Claimed:
             return queries.Claimed([], [])
         claimed = _taken(plan, wanted)
         if claimed.is_stale:
-            extensions.forget()
+            extensions.invalidate_caches()
         elif claimed.is_foreign:
             wanted = _nobodys(request)
         elif claimed.declared is not None and request.worker_id is not None:
@@ -89,12 +90,12 @@ def _claim(request: FetchRequest, count: int) -> queries.Claimed:
 def _taken(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
     """Claim, and requeue the jobs that extensions reject; stale if they reject all."""
     claimed = _try_out(plan, request)
-    declined: set[str] = set()
-    for hook in extensions.having("declines") if claimed.jobs else ():
-        declined.update(hook(claimed.jobs, request))
-    if declined:
-        nack([Nack(job_id, None, requeue=True) for job_id in sorted(declined)])
-        claimed.jobs[:] = [job for job in claimed.jobs if job.id not in declined]
+    rejected: set[str] = set()
+    for extension in implementers(ClaimHooks.reject_claimed) if claimed.jobs else ():
+        rejected.update(extension.reject_claimed(claimed.jobs, request))
+    if rejected:
+        nack([Nack(job_id, None, requeue=True) for job_id in sorted(rejected)])
+        claimed.jobs[:] = [job for job in claimed.jobs if job.id not in rejected]
         claimed.is_stale = not claimed.jobs
     return claimed
 
@@ -132,8 +133,8 @@ def planned(request: FetchRequest, count: int) -> ClaimPlan:
     """Return the plan of a claim after all extensions have changed it."""
     queues = tuple(dict.fromkeys(request.queues))
     plan = ClaimPlan(queues, count, tenant=request.tenant, pool=request.pool)
-    for hook in extensions.having("plan"):
-        plan = hook(plan, request)
+    for extension in implementers(ClaimHooks.plan_claim):
+        plan = extension.plan_claim(plan, request)
     return plan
 
 

@@ -1,10 +1,13 @@
 """List the steps of an enqueue and the wrappers of a handler. Spec: contract 12.1, 12.2, 24.7."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Concatenate
 
-from jobs import extensions, middleware
-from jobs.extensions import Extension
+from jobs import middleware
+from jobs.extensions import EnqueueHooks, implementers
+
+Hook = Callable[Concatenate[EnqueueHooks, ...], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +33,9 @@ def enqueue_stations() -> list[Station]:
     return [
         *ARRIVAL,
         *_links(middleware.enqueue_chain()),
-        *_hooks("prepare", "Change, drop or refuse one job."),
+        *_hooks(EnqueueHooks.prepare, "Change, drop or refuse one job."),
         UNIQUE,
-        *_hooks("admit", "Hold jobs to limits."),
+        *_hooks(EnqueueHooks.admit, "Hold jobs to limits."),
         INSERT,
     ]
 
@@ -49,8 +52,8 @@ def _links(chain: Iterable[middleware.Link]) -> Iterator[Station]:
         yield Station(link.name, "server" if is_own else "middleware", link.description)
 
 
-def _hooks(hook: str, description: str) -> Iterator[Station]:
-    for extension in extensions.installed():
-        if getattr(type(extension), hook) is not getattr(Extension, hook):
-            name = f"{type(extension).__module__}.{type(extension).__qualname__}.{hook}"
-            yield Station(name, "extension", description)
+def _hooks(hook: Hook, description: str) -> Iterator[Station]:
+    for extension in implementers(hook):
+        kind = type(extension)
+        name = f"{kind.__module__}.{kind.__qualname__}.{hook.__name__}"
+        yield Station(name, "extension", description)

@@ -28,7 +28,7 @@ from jobs.domain.times import format_time
 from jobs.domain.tracing import TRACE
 from jobs.domain.unique import OnConflict
 from jobs.domain.written import Written, written
-from jobs.extensions import Extension
+from jobs.extensions import EnqueueHooks, implementers
 from jobs.middleware import Wrapper, enqueue_wrappers
 from jobs.queries import Checking
 from jobs.repeat import repeated
@@ -60,7 +60,7 @@ def enqueue(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> list[Job | N
         stored = iter(_stored(kept, caller) if kept else ())
     except OJSError as problem:
         if not connection.in_atomic_block:  # the host's transaction will roll back
-            extensions.tell_refused(problem, caller)
+            extensions.report_refusal(problem, caller)
         raise _placed(problem, places, is_many=len(drafts) > 1) from problem.__cause__
     return [None if draft is None else _job_of(next(stored)) for draft in prepared]
 
@@ -139,10 +139,10 @@ def _wrapped(wrapper: Wrapper, following: Step, draft: JobDraft) -> JobDraft | N
 
 def _hooks(draft: JobDraft, caller: Caller) -> JobDraft | None:
     kept: JobDraft | None = draft
-    for prepare in extensions.having("prepare"):
-        kept = prepare(kept, caller)
+    for extension in implementers(EnqueueHooks.prepare):
         if kept is None:
             return None
+        kept = extension.prepare(kept, caller)
     return kept
 
 
@@ -168,8 +168,8 @@ def hold(drafts: Sequence[JobDraft]) -> None:
 
     Each part takes its locks in order, but would take them after the lanes of the part before it.
     """
-    for lock in extensions.having("hold"):
-        lock(drafts)
+    for extension in implementers(EnqueueHooks.lock_admission):
+        extension.lock_admission(drafts)
     backpressure.hold(drafts)
 
 
@@ -225,13 +225,15 @@ def _store_by(
     known: terms.Terms, drafts: list[JobDraft], caller: Caller, *, keep_going: bool
 ) -> list[Job | OJSError]:
     _refuse(_refusals(drafts, caller, known.version), len(drafts))
-    for assign in extensions.having("assign"):
-        assign(drafts, known.version)
-    gates = [
-        hook.__self__ for hook in extensions.having("gates") if hook(drafts, caller, known.version)
+    for extension in implementers(EnqueueHooks.assign_version_keys):
+        extension.assign_version_keys(drafts, known.version)
+    admitting = [
+        extension
+        for extension in implementers(EnqueueHooks.needs_admission)
+        if extension.needs_admission(drafts, caller, known.version)
     ]
-    is_held = gates or backpressure.is_bounded(known, drafts)
-    admit = partial(_admit, gates, known, caller) if is_held else None
+    is_limited = admitting or backpressure.is_bounded(known, drafts)
+    admit = partial(_admit, admitting, known, caller) if is_limited else None
     insert = partial(_insert, known, caller.request_id)
     if any(draft.unique is not None for draft in drafts):
         return unique.store(drafts, unique.Way(insert, admit), caller, keep_going=keep_going)
@@ -243,11 +245,14 @@ def _store_by(
 
 
 def _admit(
-    gates: Sequence[Extension], known: terms.Terms, caller: Caller, drafts: Sequence[JobDraft]
+    admitting: Sequence[EnqueueHooks],
+    known: terms.Terms,
+    caller: Caller,
+    drafts: Sequence[JobDraft],
 ) -> None:
-    for extension in gates:
+    for extension in admitting:
         # fewer drafts than before: duplicates are not stored
-        if extension.gates(drafts, caller, known.version):
+        if extension.needs_admission(drafts, caller, known.version):
             extension.admit(drafts, caller)
     backpressure.admit(backpressure.bounds(known, drafts), caller)
 

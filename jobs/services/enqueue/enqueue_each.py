@@ -85,7 +85,7 @@ def _store_each(drafts: Mapping[int, JobDraft], caller: Caller) -> dict[int, Job
     problems = {id(one): one for one in answer.values() if isinstance(one, OJSError)}
     for refusal in problems.values():
         refusal.details.pop("index", None)  # its position in the answer is its index
-        extensions.tell_refused(refusal, caller)
+        extensions.report_refusal(refusal, caller)
     return answer
 
 

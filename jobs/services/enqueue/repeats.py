@@ -8,12 +8,11 @@ from dataclasses import replace
 
 from django.db import transaction
 
-from jobs import extensions
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import Duplicate, OJSError
 from jobs.domain.job import Job
-from jobs.extensions import Repeats
+from jobs.extensions import Deduplication, EnqueueHooks, implementers
 from jobs.services.read.show import show_many
 
 Outcome = Job | OJSError
@@ -27,25 +26,29 @@ def once(drafts: Sequence[JobDraft], caller: Caller, store: Store) -> list[Outco
     The check and the insert are one transaction, so no other request stores the same draft
     meanwhile.
     """
-    asked = [found for hook in extensions.having("repeats") if (found := hook(drafts, caller))]
+    asked = [
+        found
+        for extension in implementers(EnqueueHooks.dedupe)
+        if (found := extension.dedupe(drafts, caller))
+    ]
     if not asked:
         return list(store(drafts))
     with transaction.atomic():
         known: dict[int, str] = {}
         for one in asked:
-            known = {**one.known(), **known}
+            known = {**one.find_stored(), **known}
         places = [n for n in range(len(drafts)) if n not in known]
         stored = store([drafts[n] for n in places]) if places else ()
         outcomes = dict(zip(places, stored, strict=True))
-        _settle(asked, outcomes)
+        _record(asked, outcomes)
     repeated = _repeated(drafts, known, outcomes)
     return [outcomes[n] if n in outcomes else repeated[n] for n in range(len(drafts))]
 
 
-def _settle(asked: Sequence[Repeats], outcomes: Mapping[int, Outcome]) -> None:
+def _record(asked: Sequence[Deduplication], outcomes: Mapping[int, Outcome]) -> None:
     became = {n: one.id if isinstance(one, Job) else None for n, one in outcomes.items()}
     for one in asked:
-        one.settle(became)
+        one.record(became)
 
 
 def _repeated(

@@ -6,9 +6,8 @@ from typing import Any, Final
 from django.db.models import DateTimeField, F, QuerySet, TextField, Value
 from django.db.models.functions import Cast, JSONObject
 
-from jobs import extensions
 from jobs.domain.alerts import Alert, Noted
-from jobs.extensions import Alerts, NotedRows
+from jobs.extensions import Alerts, NotedRows, ReportHooks, implementers
 from jobs.queries import Vitals
 from jobs.services.health.health import health
 
@@ -21,7 +20,7 @@ def alerts() -> list[Alert]:
     Alerts of the core come first: a lost database or stopped loops cause many other alerts.
     """
     found = [*_core()]
-    asked: list[Alerts] = [hook() for hook in extensions.having("alerts")]
+    asked = [extension.alerts() for extension in implementers(ReportHooks.alerts)]
     read = _read(asked)
     for one in asked:
         if rows := [row for row in read if row.kind in one.rows]:

@@ -26,7 +26,7 @@ from jobs import extensions, queries
 from jobs.conf import conf
 from jobs.domain.events import RUN_BOUNDS, RUN_COMPLETED, RUN_FAILED, WAIT, WAIT_BOUNDS
 from jobs.domain.states import State, state_of
-from jobs.extensions import OTHER_TENANTS
+from jobs.extensions import OTHER_TENANTS, ReportHooks
 from jobs.models import Duration, LoopTick, TenantLabel, Total, Worker
 from jobs.services.lanes import limit_metrics
 from jobs.services.record.unread import unread
@@ -78,8 +78,8 @@ class _Collector:
         yield from _gauges()
         yield from limit_metrics.families(label, depths)
         yield _stalled(label, tenants)
-        for hook in extensions.having("metrics"):
-            yield from hook(label)
+        for extension in extensions.implementers(ReportHooks.metrics):
+            yield from extension.metrics(label)
 
 
 def _capped() -> Callable[[str, str], str]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from jobs import extensions
 from jobs.domain.claim import NAMESPACE_END, FetchRequest, split_queue
 from jobs.domain.errors import InvalidRequest, TenantMismatch
+from jobs.extensions import ClaimHooks
 
 
 def addressed(request: FetchRequest) -> Sequence[FetchRequest]:
@@ -31,7 +32,8 @@ def _tenant(name: str, request: FetchRequest) -> str | None:
             f"the request is one of another tenant than {tenant}",
             details={"reason": "tenant_mismatch", "field": "queues", "tenant_id": tenant},
         )
-    if not any(hook(tenant) for hook in extensions.having("knows")):
+    owners = extensions.implementers(ClaimHooks.tenant_exists)
+    if not any(extension.tenant_exists(tenant) for extension in owners):
         raise InvalidRequest.field("queues", "is not a valid queue name", name)
     return tenant
 

@@ -10,6 +10,7 @@ from jobs import extensions, queries
 from jobs.domain.claim import NAMESPACE_END, LaneKey, Share, Way, reduced
 from jobs.domain.job import Job
 from jobs.domain.limits import LimitPolicy
+from jobs.extensions import LaneHooks
 from jobs.models import Lane
 from jobs.models import LaneKey as Row
 from jobs.services.lanes import limits
@@ -30,7 +31,7 @@ def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
     found = {key: _known[key] for key in wanted if key in _known}
     missing = sorted(wanted - found.keys())
     if missing:
-        made = by_latest(lambda: make(missing), extensions.forget)
+        made = by_latest(lambda: make(missing), extensions.invalidate_caches)
         found |= made
         # a lane made in a transaction that rolls back does not exist
         transaction.on_commit(lambda: _known.update(made))
@@ -106,8 +107,8 @@ def _shares(keys: Collection[LaneKey]) -> tuple[dict[LaneKey, Share], set[int]]:
     """Return the shares that extensions give, and the configuration versions behind them."""
     weights, boosts, versions = _weights(list(keys))
     ways: dict[str, Way] = {}
-    for hook in extensions.having("ways"):
-        version, named = hook({key.queue for key in keys})
+    for extension in extensions.implementers(LaneHooks.sharing_policies):
+        version, named = extension.sharing_policies({key.queue for key in keys})
         versions.add(version)
         ways |= named
     apart, more = _apart({key.tenant for key in keys})
@@ -131,7 +132,8 @@ def _weights(
     The first extension that names a lane decides. A default weight of an extension counts for lanes
     that no extension names.
     """
-    found = [hook(keys) for hook in reversed(extensions.having("weigh"))]
+    weighing = extensions.implementers(LaneHooks.lane_weights)
+    found = [extension.lane_weights(keys) for extension in reversed(weighing)]
     versions = {said.version for said in found}
     weights: dict[LaneKey, float] = {}
     boosts: dict[LaneKey, int] = {}
@@ -147,7 +149,10 @@ def _weights(
 
 def _apart(tenants: Collection[str]) -> tuple[set[str], set[int]]:
     """Return the tenants with a namespace, and the configuration versions behind this set."""
-    found = [hook(tenants) for hook in extensions.having("apart")]
+    found = [
+        extension.namespaced_tenants(tenants)
+        for extension in extensions.implementers(LaneHooks.namespaced_tenants)
+    ]
     return {one for _, named in found for one in named}, {version for version, _ in found}
 
 
@@ -205,7 +210,7 @@ def reweigh(*, in_queues: Sequence[str] | None = None, tenant: str | None = None
 
     This includes the queue of a lane: lanes of a tenant that gets or loses a namespace change
     queues, and no job changes. Call it in the transaction that changes the data behind
-    `Extension.weigh`, `ways` and `apart`. These hooks have to see the change.
+    `LaneHooks`. These hooks have to see the change.
     """
     queries.lock_lanes(exclusive=True)
     found = Row.objects.all()

@@ -18,6 +18,7 @@ from jobs.domain.bulk import ALLOWED, DEFAULTS, JobFilter, Verb, like
 from jobs.domain.ids import is_id
 from jobs.domain.states import CODES, TERMINAL, State, state_of
 from jobs.domain.transition import Transition
+from jobs.extensions import TransitionHooks
 from jobs.models import Job as Row
 from jobs.services.outcome.cancel import end
 from jobs.services.outcome.follow import follow
@@ -83,13 +84,15 @@ def act_on(
 
 def _removable(ids: Sequence[str]) -> list[str]:
     """Leave out jobs that an extension retains, such as members of running workflows."""
-    hooks = extensions.having("retains")
-    if not hooks:
+    retaining = extensions.implementers(TransitionHooks.retained_jobs)
+    if not retaining:
         return list(ids)
     watched = [
         str(i) for i in Row.objects.filter(id__in=ids, watched=True).values_list("id", flat=True)
     ]
-    kept = {job_id for hook in hooks for job_id in hook(watched)} if watched else set()
+    kept: set[str] = set()
+    if watched:
+        kept = kept.union(*(extension.retained_jobs(watched) for extension in retaining))
     return [job_id for job_id in ids if job_id not in kept]
 
 

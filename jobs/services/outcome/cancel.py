@@ -10,6 +10,7 @@ from jobs.domain.ids import is_id
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State, state_of
 from jobs.domain.transition import Transition
+from jobs.extensions import TransitionHooks
 from jobs.repeat import repeated
 from jobs.services.outcome.follow import follow
 from jobs.services.read.show import show
@@ -52,7 +53,7 @@ def end(
     """
     ended = queries.cancel(ids, actor, reason, watched=False, active=active)
     left = sorted(set(ids) - {row.id for row in ended})
-    if left and extensions.having("observe"):
+    if left and extensions.implementers(TransitionHooks.observe):
         ended += _cancel_watched(left, actor, reason, active=active)
     return ended
 

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from jobs import extensions, queries
 from jobs.domain.states import CODES, State
 from jobs.domain.transition import Transition
+from jobs.extensions import TransitionHooks
 
 
 def follow(transitions: Sequence[Transition]) -> None:
     """Report transitions of watched jobs; the caller holds the transaction open."""
     if transitions:
-        for observe in extensions.having("observe"):
-            observe(transitions)
+        for extension in extensions.implementers(TransitionHooks.observe):
+            extension.observe(transitions)
 
 
 def follow_discarded(discarded: Sequence[queries.Discarded]) -> None:

@@ -19,6 +19,7 @@ from jobs.conf import conf
 from jobs.domain.periods import SECOND, SECONDS_KEPT_MS, SPANS
 from jobs.domain.retention import Retention, RetentionError, parse_age, parse_retention
 from jobs.domain.states import CODES, TERMINAL, State
+from jobs.extensions import TransitionHooks
 from jobs.metrics import observe_lost
 from jobs.models import Depth, Queue
 from jobs.services.access.throttle_logins import forget as forget_logins
@@ -195,8 +196,8 @@ def _remove(held: Sequence[queries.Prunable]) -> set[str]:
     watched = [row.id for row in held if row.watched]
     retained: set[str] = set()
     if watched:
-        for retains in extensions.having("retains"):
-            retained |= retains(watched)
+        for extension in extensions.implementers(TransitionHooks.retained_jobs):
+            retained |= extension.retained_jobs(watched)
     ids = [row.id for row in held if row.id not in retained]
     if not ids:
         return set()

@@ -9,12 +9,14 @@ half of the bound.
 
 from jobs import extensions, queries
 from jobs.conf import conf
+from jobs.extensions import OperationsHooks
 from jobs.services.record import log
 
 
 def unread_from() -> int | None:
     """Return the stamp of the reader that is furthest behind, None without such a reader."""
-    stamps = [hook() for hook in (log.unread_from, *extensions.having("unread_from"))]
+    readers = extensions.implementers(OperationsHooks.unread_from)
+    stamps = [log.unread_from(), *(extension.unread_from() for extension in readers)]
     return min((stamp for stamp in stamps if stamp is not None), default=None)
 
 

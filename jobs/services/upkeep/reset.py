@@ -40,4 +40,4 @@ def forget() -> None:
     retain.forget()
     terms.forget()
     bindings.forget()
-    extensions.forget()
+    extensions.invalidate_caches()

@@ -23,6 +23,7 @@ from jobs.domain.claim import FetchRequest, LaneKey
 from jobs.domain.errors import BackendError
 from jobs.domain.limits import ANY_TENANT, OF_QUEUE, LimitPolicy
 from jobs.domain.queues import limit_of
+from jobs.extensions import ConfigurationHooks
 from jobs.models import Queue
 from jobs.queries import Claimed
 from jobs.services.dispatch.fetch import planned
@@ -82,8 +83,8 @@ def _tables() -> list[str]:
 
 
 def _copied() -> list[str]:
-    own = [name for hook in extensions.having("configuration") for name in hook()]
-    return [*COPIED, *own]
+    found = extensions.implementers(ConfigurationHooks.configuration_tables)
+    return [*COPIED, *(name for extension in found for name in extension.configuration_tables())]
 
 
 def _drop() -> None:

@@ -18,6 +18,7 @@ from jobs.domain.claim import Declaration
 from jobs.domain.errors import OJSError, PoolConflict, WorkerTaken
 from jobs.domain.events import Kind
 from jobs.domain.wishes import MEMBER, Wish
+from jobs.extensions import ClaimHooks
 from jobs.services.lanes import bindings
 from jobs.services.record.events import is_excluded
 from jobs.services.record.log import is_beat_logged
@@ -70,8 +71,8 @@ def heartbeat(report: Report) -> Answer:
     Raises PoolConflict if the worker lives in another pool than the request names, WorkerTaken if
     it belongs to another tenant, and the refusals of extensions.
     """
-    for hook in extensions.having("enlists"):
-        hook(report.worker_id, report.pool)
+    for extension in extensions.implementers(ClaimHooks.check_worker):
+        extension.check_worker(report.worker_id, report.pool)
     is_stopped = report.standing is Standing.TERMINATE and not report.active_jobs
     beat = queries.heartbeat(
         {

@@ -3,8 +3,8 @@
 import pytest
 from django.test import Client
 
-from jobs import extensions
 from jobs.api.manifest import CORE_TIER, NAMED, installed
+from tests.installing import installing
 from tests.jobs.api.routes import views
 
 PREFIX = "ojs/v1/"
@@ -48,12 +48,9 @@ def test_manifest_names_what_is_served_and_nothing_else(client: Client) -> None:
     assert manifest["conformance_level"] == 4
 
 
-def test_manifest_of_the_core_alone_claims_no_more(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(extensions, "having", lambda hook: ())
-
-    manifest = client.get("/ojs/manifest").json()
+def test_manifest_of_the_core_alone_claims_no_more(client: Client) -> None:
+    with installing():
+        manifest = client.get("/ojs/manifest").json()
 
     assert {"cron_jobs", "workflows", "schema_validation"} <= set(NAMED)
     assert not any(

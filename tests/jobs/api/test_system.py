@@ -11,9 +11,10 @@ from django.test import Client
 from jobs import VERSION, extensions, queries
 from jobs.api import health, system
 from jobs.conf import Conf, conf
-from jobs.extensions import Extension, Facts
+from jobs.extensions import Facts, ReportHooks
 from jobs.models import Job, LoopTick
 from tests.factories import stored
+from tests.installing import installing
 
 OJS = "application/openjobspec+json"
 Keys = Callable[..., dict[str, str]]
@@ -131,7 +132,7 @@ def test_manifest_tells_what_this_server_can_do(client: Client) -> None:
     assert {type(value) for value in manifest["capabilities"].values()} == {bool}
 
 
-class More(Extension):
+class More(ReportHooks):
     """Extension that declares a capability."""
 
     def manifest(self) -> Sequence[Facts]:
@@ -139,7 +140,7 @@ class More(Extension):
         return (Facts("more", "urn:ojs:ext:more", "1.0.0", capabilities={"made_up": True}),)
 
 
-class Silent(Extension):
+class Silent(ReportHooks):
     """Extension that is installed but disabled."""
 
     def manifest(self) -> Sequence[Facts]:
@@ -147,14 +148,11 @@ class Silent(Extension):
         return ()
 
 
-def test_manifest_declares_extensions_that_are_on(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_manifest_declares_extensions_that_are_on(client: Client) -> None:
     before = client.get("/ojs/manifest").json()
-    hooks = (*extensions.having("manifest"), More().manifest, Silent().manifest)
-    monkeypatch.setattr(extensions, "having", lambda hook: hooks if hook == "manifest" else ())
 
-    manifest = client.get("/ojs/manifest").json()
+    with installing(*extensions.installed(), More(), Silent()):
+        manifest = client.get("/ojs/manifest").json()
 
     assert manifest["extensions"] == [*before["extensions"], "more"]
     assert manifest["extension_details"]["official"][-1] == {

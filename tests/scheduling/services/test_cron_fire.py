@@ -30,6 +30,7 @@ from scheduling.services.cron_register import Changes, change, delete, switch
 from scheduling.services.cron_turns import pass_on_forgotten
 from tests.asserts import assert_store_is_sound, state
 from tests.factories import JobFactory
+from tests.installing import installing
 from tests.scheduling.conftest import (
     ANYBODY,
     NORTH,
@@ -241,7 +242,7 @@ def test_schedule_that_is_no_longer_understood_is_switched_off_and_holds_up_nobo
 # --- refusals -------------------------------------------------------------------------------------
 
 
-class Gate(extensions.Extension):
+class Gate(extensions.EnqueueHooks):
     """Extension that refuses jobs by their type."""
 
     def __init__(self) -> None:
@@ -255,15 +256,11 @@ class Gate(extensions.Extension):
 
 
 @pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+def gate() -> Iterator[Gate]:
     """Return an extension that every enqueue asks."""
     made = Gate()
-    before = extensions.installed()
-    monkeypatch.setattr(extensions, "installed", lambda: (*before, made))
-    extensions.having.cache_clear()
-    yield made
-    monkeypatch.undo()
-    extensions.having.cache_clear()
+    with installing(*extensions.installed(), made):
+        yield made
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from scheduling.models import KEPT, CronEntry, CronTurn
 from scheduling.services.cron_entries import find, latest_runs, page
 from scheduling.services.cron_fire import due_in_ms, fire
 from scheduling.services.cron_history import history
+from scheduling.services.cron_producers import future_producers
 from scheduling.services.cron_register import switch
-from scheduling.services.cron_sends import sends
 from scheduling.services.cron_trigger import trigger
 from scheduling.services.cron_turns import pass_on, pass_on_forgotten
 from tests.jobs.sql.volume import analyze, touched_by
@@ -107,8 +107,8 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "history": (lambda: history(CronEntry.objects.get(name="n7"), KEPT), FEW),
     "latest runs": (lambda: latest_runs([entry("n7"), entry("n8")]), FEW),
     "trigger": (trigger_one, FEW),
-    "sends": (lambda: sends("tests.cron", looked=100), SOME),
-    "sends of another type": (lambda: sends("tests.other", looked=100), FEW),
+    "sends": (lambda: future_producers("tests.cron", looked=100), SOME),
+    "sends of another type": (lambda: future_producers("tests.other", looked=100), FEW),
     "switch": (lambda: switch("known", ANYBODY, allow_all, enabled=True), FEW),
     "register": (lambda: registered("known"), FEW),
     "pass on": (lambda: pass_on([HOLDER, "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"]), FEW),

@@ -83,7 +83,7 @@ def test_a_worker_declares_what_its_handlers_take() -> None:
 def test_without_the_extension_nothing_is_declared(settings: Any) -> None:
     settings.OJS = {**settings.OJS, "EXTENSIONS": ()}
 
-    assert extensions.declared([{"type": TYPE}], is_exclusive=False) is None
+    assert extensions.read_declaration([{"type": TYPE}], is_exclusive=False) is None
 
 
 @pytest.mark.parametrize(

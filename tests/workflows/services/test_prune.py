@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs import extensions
+from jobs.extensions import TransitionHooks, implementers
 from jobs.loops import run_once
 from jobs.models import Finished, Job
 from jobs.queries import ago
@@ -15,8 +15,9 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 def retained(*job_ids: str) -> set[str]:
-    """Return the ids that the hook `retains` keeps, as retention asks it."""
-    return {kept for hook in extensions.having("retains") for kept in hook(job_ids)}
+    """Return the ids that the hook `retained_jobs` keeps, as retention asks it."""
+    found = implementers(TransitionHooks.retained_jobs)
+    return {kept for extension in found for kept in extension.retained_jobs(job_ids)}
 
 
 def forget_jobs() -> None:

@@ -8,13 +8,13 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from jobs import extensions, handlers
+from jobs import handlers
 from jobs.domain.caller import Caller
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import Duplicate, InvalidRequest, OJSError, RateLimited
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State
-from jobs.extensions import Extension
+from jobs.extensions import EnqueueHooks
 from jobs.handlers import job
 from jobs.models import Event, Finished, Unique
 from jobs.models import Job as Row
@@ -25,6 +25,7 @@ from jobs.services.outcome.dead_letter import delete, retry
 from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.asserts import assert_state, assert_store_is_sound, state
 from tests.factories import DraftFactory, JobFactory, stored_ids
+from tests.installing import installing
 from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -331,12 +332,14 @@ def test_each_job_of_a_partial_request_fares_by_itself() -> None:
 # --- order with limits ----------------------------------------------------------------------------
 
 
-class Bound(Extension):
+class Bound(EnqueueHooks):
     """Extension that admits jobs while fewer than `most` are stored."""
 
     most = 0
 
-    def gates(self, drafts: Sequence[JobDraft], caller: Caller, terms: int) -> bool:
+    def needs_admission(
+        self, drafts: Sequence[JobDraft], caller: Caller, config_version: int
+    ) -> bool:
         return True
 
     def admit(self, drafts: Sequence[JobDraft], caller: Caller) -> None:
@@ -345,13 +348,10 @@ class Bound(Extension):
 
 
 @pytest.fixture
-def bound(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bound]:
+def bound() -> Iterator[Bound]:
     found = Bound()
-    monkeypatch.setattr(extensions, "installed", lambda: (found,))
-    extensions.having.cache_clear()
-    yield found
-    monkeypatch.undo()
-    extensions.having.cache_clear()
+    with installing(found):
+        yield found
 
 
 @spec("contract 27")

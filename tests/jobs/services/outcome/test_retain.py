@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from jobs import extensions, loops, queries
+from jobs import loops, queries
 from jobs.domain.claim import FetchRequest
 from jobs.domain.events import Kind
 from jobs.domain.periods import SPANS
 from jobs.domain.states import CODES, TERMINAL, State
+from jobs.extensions import TransitionHooks
 from jobs.models import (
     ArchivedJob,
     Audit,
@@ -370,13 +371,13 @@ def test_delete_by_hand_archives_nothing(set_to: Callable[..., None]) -> None:
 # --- the veto of extensions -----------------------------------------------------------------------
 
 
-class Keeper(extensions.Extension):
+class Keeper(TransitionHooks):
     """Extension that retains chosen jobs and records the ids that it was asked about."""
 
     retained: set[str] = set()
     asked: list[Sequence[str]] = []
 
-    def retains(self, job_ids: Sequence[str]) -> set[str]:
+    def retained_jobs(self, job_ids: Sequence[str]) -> set[str]:
         self.asked.append(job_ids)
         return self.retained & {*job_ids}
 

@@ -9,7 +9,7 @@ from django.db.models import F
 
 from jobs import extensions
 from jobs.domain.version import version_said
-from jobs.extensions import Sends
+from jobs.extensions import FutureProducers
 from jobs.models import Event, Job
 from scheduling.models import CronEntry
 from tests.spec import spec
@@ -160,8 +160,10 @@ def test_others_schedules_say_nothing_of_a_type() -> None:
     schedule("other", type="other.type", version="1.0")
     schedule("longer", type=f"{TYPE}.more", version="1.0")
 
-    assert all(not one.versions for one in extensions.sends(TYPE, looked=100))
-    assert extensions.sends("other.type", looked=100)[0] == Sends("schedules", (("1.0", 1),))
+    assert all(not one.versions for one in extensions.future_producers(TYPE, looked=100))
+    assert extensions.future_producers("other.type", looked=100)[0] == FutureProducers(
+        "schedules", (("1.0", 1),)
+    )
     CronEntry.objects.all().delete()
 
 

@@ -3,13 +3,13 @@
 from collections import Counter
 
 from jobs.domain.version import version_said
-from jobs.extensions import Sends
+from jobs.extensions import FutureProducers
 from scheduling import queries
 
 SOURCE = "schedules"
 
 
-def sends(job_type: str, *, looked: int) -> Sends:
+def future_producers(job_type: str, *, looked: int) -> FutureProducers:
     """Count schedules by version; disabled schedules send nothing until they are enabled."""
     found = queries.sends(job_type, looked=looked)
     enabled: Counter[str | int | None] = Counter()
@@ -18,4 +18,4 @@ def sends(job_type: str, *, looked: int) -> Sends:
         version = version_said(one.type, one.version, one.option)
         (enabled if one.is_enabled else disabled)[version] += one.schedules
     is_cut = sum(one.schedules for one in found) >= looked
-    return Sends(SOURCE, tuple(enabled.items()), tuple(disabled.items()), is_cut)
+    return FutureProducers(SOURCE, tuple(enabled.items()), tuple(disabled.items()), is_cut)

@@ -3,13 +3,13 @@
 from collections import Counter
 
 from jobs.domain.version import version_said
-from jobs.extensions import Sends
+from jobs.extensions import FutureProducers
 from workflows import queries
 
 SOURCE = "steps of workflows"
 
 
-def sends(job_type: str, *, looked: int) -> Sends:
+def future_producers(job_type: str, *, looked: int) -> FutureProducers:
     """Count the steps of running workflows without a job, callbacks included, by version."""
     found = queries.sends(job_type, looked=looked)
     waiting: Counter[str | int | None] = Counter()
@@ -17,4 +17,4 @@ def sends(job_type: str, *, looked: int) -> Sends:
         if one.is_open:
             waiting[version_said(one.type, one.version, one.option)] += one.steps
     is_cut = sum(one.steps for one in found) >= looked
-    return Sends(SOURCE, tuple(waiting.items()), is_cut=is_cut)
+    return FutureProducers(SOURCE, tuple(waiting.items()), is_cut=is_cut)

@@ -1,0 +1,58 @@
+"""The seam: the hooks by which extensions change the core, in typed groups.
+
+Each group is a class whose methods are hooks. `implementers` returns the extensions that override a
+hook. See docs/extensions.md.
+"""
+
+from jobs.extensions.claim import ClaimHooks, read_declaration
+from jobs.extensions.configuration import ConfigurationHooks, invalidate_caches
+from jobs.extensions.enqueue import Deduplication, EnqueueHooks, refusals, report_refusal
+from jobs.extensions.lanes import LaneHooks, LaneWeights
+from jobs.extensions.operations import Loop, OperationsHooks, Verb, tables
+from jobs.extensions.registry import Extension, implementers, installed
+from jobs.extensions.reports import (
+    OTHER_TENANTS,
+    Alerts,
+    Facts,
+    FutureProducers,
+    Label,
+    NotedRows,
+    ReportHooks,
+    TenantLabels,
+    future_producers,
+    tenant_labels,
+)
+from jobs.extensions.request import RequestHooks
+from jobs.extensions.transitions import TransitionHooks
+
+__all__ = [
+    "OTHER_TENANTS",
+    "Alerts",
+    "ClaimHooks",
+    "ConfigurationHooks",
+    "Deduplication",
+    "EnqueueHooks",
+    "Extension",
+    "Facts",
+    "FutureProducers",
+    "Label",
+    "LaneHooks",
+    "LaneWeights",
+    "Loop",
+    "NotedRows",
+    "OperationsHooks",
+    "ReportHooks",
+    "RequestHooks",
+    "TenantLabels",
+    "TransitionHooks",
+    "Verb",
+    "future_producers",
+    "implementers",
+    "installed",
+    "invalidate_caches",
+    "read_declaration",
+    "refusals",
+    "report_refusal",
+    "tables",
+    "tenant_labels",
+]

@@ -1,0 +1,70 @@
+"""Hooks into the loops, the tables and the commands of the server."""
+
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jobs.domain.vault import Resealed
+from jobs.extensions.registry import Extension, implementers
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Periodic work: `run` does one batch and returns how many rows it changed."""
+
+    name: str
+    run: Callable[[], int]
+    interval_ms: int
+    # Returns in how many ms the next row is due, None: no row waits. The loop calls it before each
+    # run and skips the run while no row is due.
+    due_in_ms: Callable[[], int | None] | None = None
+    full: int = 1  # rows of a full batch, which the next one follows at once
+    longest_ms: int = 0  # up to this: a pause is ten times as long as the run before it
+    rest_ms: int = 0  # between batches, for work that must not slow down other work
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb of `manage.py ojs`: `run` gets the parsed options, and returns text and exit code.
+
+    The option `json` asks for one line of JSON.
+    """
+
+    name: str
+    help: str
+    declare: Callable[[ArgumentParser], object]
+    run: Callable[[Mapping[str, Any]], tuple[str, int]]
+
+
+class OperationsHooks(Extension):
+    """Hooks that keep an extension running."""
+
+    def loops(self) -> Iterable[Loop]:
+        """Return its loops for `runworker`."""
+        return ()
+
+    def verbs(self) -> Sequence[Verb]:
+        """Return its verbs for `manage.py ojs`."""
+        return ()
+
+    def tables(self) -> Sequence[str]:
+        """Name its tables that grow with use: kept analyzed, and emptied by a reset."""
+        return ()
+
+    def unread_from(self) -> int | None:
+        """Return the stamp behind which it has not read the event record, None: it is no reader.
+
+        Retention leaves events from there on, up to a bound; see services/record/unread.py.
+        """
+        return None
+
+    def reseal(self) -> Resealed:
+        """Encrypt its stored secrets with the first key."""
+        return Resealed()
+
+
+def tables() -> tuple[str, ...]:
+    """Return the tables of all extensions."""
+    found = implementers(OperationsHooks.tables)
+    return tuple(name for extension in found for name in extension.tables())

@@ -1,0 +1,1 @@
+"""A Django app with one extension: the complete example of docs/extensions.md."""
