@@ -41,9 +41,9 @@ class Federation(Extension):
         """Return the first unread event: events of federated jobs stay until they are processed."""
         return capture.unread_from()
 
-    def forget(self) -> None:
-        """Invalidate the cached regions."""
-        regions.forget()
+    def clear_caches(self) -> None:
+        """Clear the cached regions."""
+        regions.clear()
 
     def reseal(self) -> Resealed:
         """Encrypt the tokens of regions with the first key."""

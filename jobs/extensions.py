@@ -235,14 +235,14 @@ class Extension:
         one.
         """
 
-    def forget(self) -> None:
-        """Invalidate the cached configuration behind `plan`, `weigh`, `ways` and `apart`."""
+    def clear_caches(self) -> None:
+        """Clear the cached configuration behind `plan`, `weigh`, `ways` and `apart`."""
 
     def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
         """Return the weights and boosts of lanes that are being made, or whose shares change.
 
-        `forget` is called when the version is not the latest. The first extension that names a
-        weight or a boost decides.
+        `clear_caches` is called when the version is not the latest. The first extension that names
+        a weight or a boost decides.
         """
         raise NotImplementedError
 
@@ -396,9 +396,9 @@ def sends(job_type: str, *, looked: int) -> list[Sends]:
     return [one for one in said if one is not None]
 
 
-def forget() -> None:
-    """Invalidate the cached configuration of all extensions."""
-    for hook in having("forget"):
+def clear_caches() -> None:
+    """Clear the cached configuration of all extensions."""
+    for hook in having("clear_caches"):
         hook()
 
 

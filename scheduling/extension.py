@@ -83,7 +83,7 @@ class FairScheduling(Extension):
 
     def weigh(self, keys: Sequence[LaneKey]) -> Weighed:
         """Return the weights of tenants from the pools of the queues."""
-        pools = pool_cache.known()
+        pools = pool_cache.current()
         shares = {key: pools.tenants_of(key.queue) for key in keys}
         return Weighed(
             pools.version,
@@ -97,12 +97,12 @@ class FairScheduling(Extension):
 
     def ways(self, queues: Collection[str]) -> tuple[int, Mapping[str, Way]]:
         """Return the sharing policy of queues, as the pools define it."""
-        pools = pool_cache.known()
+        pools = pool_cache.current()
         return pools.version, {queue: pools.way_of(queue) for queue in queues}
 
-    def forget(self) -> None:
-        """Invalidate the cached pools."""
-        pool_cache.forget()
+    def clear_caches(self) -> None:
+        """Clear the cached pools."""
+        pool_cache.cache.clear()
 
     def alerts(self) -> Alerts:
         """Return the alerts for starving queues."""

@@ -95,9 +95,9 @@ class Tenancy(Extension):
         """Return the gates of a suspended or throttled tenant."""
         return suspension.explain(job.tenant)
 
-    def forget(self) -> None:
-        """Invalidate the cached tenants."""
-        tenant_cache.forget()
+    def clear_caches(self) -> None:
+        """Clear the cached tenants."""
+        tenant_cache.cache.clear()
 
     def tables(self) -> Sequence[str]:
         """Name the tables of tenants."""

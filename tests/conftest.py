@@ -18,7 +18,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from jobs import queries
 from jobs.extensions import tables
-from jobs.services.upkeep.reset import forget, persist
+from jobs.services.upkeep.reset import clear_caches, persist
 from tests.processes import kill_family, until
 
 Spawn = Callable[..., "subprocess.Popen[bytes]"]
@@ -113,7 +113,7 @@ def empty() -> None:
         )
         is_shared = cursor.fetchone()[0]
     persist(partial(_delete, is_shared=is_shared))
-    forget()
+    clear_caches()
 
 
 def _delete(*, is_shared: bool) -> None:

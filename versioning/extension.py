@@ -63,10 +63,10 @@ class Versioning(Extension):
         """Reject claimed jobs without a version if the worker refuses them."""
         return parting.declined(jobs, request)
 
-    def forget(self) -> None:
-        """Invalidate the cached version keys and schemas."""
-        routes.forget()
-        schema_cache.forget()
+    def clear_caches(self) -> None:
+        """Clear the cached version keys, rules and schemas."""
+        routes.clear()
+        schema_cache.cache.clear()
 
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
         """Return the gate of a job's version: whether workers accept it."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs import extensions, queries
+from jobs import caches, extensions, queries
 from jobs.conf import conf
 from jobs.domain.periods import SECOND, SECONDS_KEPT_MS, SPANS
 from jobs.domain.retention import Retention, RetentionError, parse_age, parse_retention
@@ -94,7 +94,7 @@ class Retainer:
     def __call__(self, batch: int = 1000) -> int:
         """Remove at most a batch of each: jobs, results, events, counts, audit entries."""
         if monotonic() - self._began >= ROUND_S:
-            self.forget()
+            self.restart()
             self._began = monotonic()
         return sum(
             (
@@ -107,7 +107,7 @@ class Retainer:
             )
         )
 
-    def forget(self) -> None:
+    def restart(self) -> None:
         """Start the walk anew."""
         self._todo.clear()
         self._seen.clear()
@@ -234,3 +234,4 @@ def _audit(batch: int) -> int:
 
 
 retain = Retainer()
+caches.register(retain.restart)
