@@ -70,7 +70,9 @@ class Federation(Extension):
         yield Loop("federation_replicate", replicator.turn, 1_000, replicator.due_in_ms, full=2**31)
         yield Loop("federation_doubts", settler.turn, 1_000)
         yield Loop("federation_lag", lag.watch, 10_000, full=2**31)
-        yield Loop("federation_forget", copies_age.forget, 60_000, full=copies_age.BATCH)
+        yield Loop(
+            "federation_forget", copies_age.delete_expired_copies, 60_000, full=copies_age.BATCH
+        )
 
     def alerts(self) -> Alerts:
         """Return alerts about unhealthy regions, late peers and wrong clocks."""

@@ -21,7 +21,7 @@ from jobs.domain.retention import Retention, RetentionError, parse_age, parse_re
 from jobs.domain.states import CODES, TERMINAL, State
 from jobs.metrics import observe_lost
 from jobs.models import Depth, Queue
-from jobs.services.access.throttle_logins import forget as forget_logins
+from jobs.services.access.throttle_logins import delete_expired_windows
 from jobs.services.record.unread import unread_from
 
 logger = logging.getLogger("ojs.retain")
@@ -103,7 +103,7 @@ class Retainer:
                 self._events(batch * EVENTS_PER_JOB),
                 *_periods(batch),
                 _audit(batch),
-                forget_logins(),
+                delete_expired_windows(),
             )
         )
 

@@ -346,11 +346,11 @@ def test_retry_of_a_job_that_is_here_finds_it_though_this_region_is_full(eu: Stu
 def test_placements_are_forgotten_behind_the_window(eu: Stub) -> None:
     federate(eu)
     place(federation_id=new_id())
-    assert placements.forget(10) == 0
+    assert placements.delete_expired_placements(10) == 0
 
     Placement.objects.update(at=datetime(2020, 1, 1, tzinfo=UTC))
 
-    assert placements.forget(10) == 1
+    assert placements.delete_expired_placements(10) == 1
 
 
 def test_refusal_of_a_region_is_an_answer_and_goes_to_the_caller(stubs: Stubs) -> None:
