@@ -143,7 +143,8 @@ class VersionedCache(Generic[T]):
         It is stored with the callbacks of the commit, which Django drops when the transaction or
         the savepoint is rolled back.
         """
-        for _, callback, _ in connection.run_on_commit:
+        for entry in connection.run_on_commit:
+            callback = entry[1]
             if isinstance(callback, _Uncommitted) and callback.cache is self:
                 if callback.since == self.clears and suits(callback.value):
                     found: T = callback.value

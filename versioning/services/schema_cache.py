@@ -113,21 +113,21 @@ def validator(entry: Entry, *, asserts_formats: bool) -> Validator | None:
     One statement if it is new to this process.
     """
     key = entry.digest, asserts_formats
-    with _compiled.lock:
-        if key in _compiled.kept:
-            _compiled.kept.move_to_end(key)
-            return _compiled.kept[key]
+    with compiled.lock:
+        if key in compiled.kept:
+            compiled.kept.move_to_end(key)
+            return compiled.kept[key]
     text = Schema.objects.filter(pk=entry.id, digest=entry.digest).values_list("document").first()
     if text is None:
         return None
     made = Validator(read(jsonio.loads(text[0].encode())), asserts_formats=asserts_formats)
-    with _compiled.lock:
-        _compiled.kept[key] = made
-        if len(_compiled.kept) > COMPILED:
-            _compiled.kept.popitem(last=False)
+    with compiled.lock:
+        compiled.kept[key] = made
+        if len(compiled.kept) > COMPILED:
+            compiled.kept.popitem(last=False)
     return made
 
 
 cache = VersionedCache(_empty, setting="OJS_VERSIONING")
-_compiled = _Compiled()
-read_anew(_compiled, setting="OJS_VERSIONING")
+compiled = _Compiled()
+read_anew(compiled, setting="OJS_VERSIONING")

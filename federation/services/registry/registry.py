@@ -1,10 +1,10 @@
 """The stored registry with the health of the regions, read at one moment."""
 
+import functools
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from time import monotonic
 from typing import Any
 
@@ -154,7 +154,7 @@ def reseal() -> Resealed:
     return vaults.reseal(models.Region.objects.all(), ("sealed_token",), vault())
 
 
-@cache
+@functools.cache
 def stated() -> Mapping[str, Region]:
     """Return the regions of this process's settings, by id. Raises FederationConfigError."""
     return {one.id: one for one in map(read_region, conf().regions)}
