@@ -58,9 +58,9 @@ class Federation(RequestHooks, EnqueueHooks, ConfigurationHooks, ReportHooks, Op
         return capture.unread_from()
 
     @override
-    def invalidate_cache(self) -> None:
-        """Invalidate the cached regions."""
-        regions.forget()
+    def clear_caches(self) -> None:
+        """Clear the cached regions."""
+        regions.clear()
 
     @override
     def reseal(self) -> Resealed:
@@ -90,7 +90,9 @@ class Federation(RequestHooks, EnqueueHooks, ConfigurationHooks, ReportHooks, Op
         yield Loop("federation_replicate", replicator.turn, 1_000, replicator.due_in_ms, full=2**31)
         yield Loop("federation_doubts", settler.turn, 1_000)
         yield Loop("federation_lag", lag.watch, 10_000, full=2**31)
-        yield Loop("federation_forget", copies_age.forget, 60_000, full=copies_age.BATCH)
+        yield Loop(
+            "federation_forget", copies_age.delete_expired_copies, 60_000, full=copies_age.BATCH
+        )
 
     @override
     def alerts(self) -> Alerts:

@@ -113,12 +113,12 @@ class Cached(Protocol):
 def read_anew(*cached: Cached, setting: str = "OJS") -> None:
     """Clear cached functions of settings when a test changes one."""
 
-    def forget(*, setting: str, of: str = setting, **_: Any) -> None:
+    def clear(*, setting: str, of: str = setting, **_: Any) -> None:
         if setting == of:
             for function in cached:
                 function.cache_clear()
 
-    setting_changed.connect(forget, weak=False)
+    setting_changed.connect(clear, weak=False)
 
 
 read_anew(conf)

@@ -85,7 +85,7 @@ def make_due() -> int:
 
 
 def _claim(queues: tuple[str, ...]) -> Job | None:
-    waters.forget()  # marks may come from a transaction that was rolled back
+    waters.clear()  # marks may come from a transaction that was rolled back
     # jobs of the test's transaction are offered at its commit, which never comes
     queries.wake([lane for lane, _ in queries.asleep()])
     claimed = fetch(FetchRequest(queues, worker_id=WORKER, declaration=declaration())).jobs

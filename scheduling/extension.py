@@ -107,7 +107,7 @@ class FairScheduling(ClaimHooks, LaneHooks, ConfigurationHooks, ReportHooks, Ope
     @override
     def lane_weights(self, keys: Sequence[LaneKey]) -> LaneWeights:
         """Return the weights of tenants from the pools of the queues."""
-        pools = pool_cache.known()
+        pools = pool_cache.current()
         shares = {key: pools.tenants_of(key.queue) for key in keys}
         return LaneWeights(
             pools.version,
@@ -123,13 +123,13 @@ class FairScheduling(ClaimHooks, LaneHooks, ConfigurationHooks, ReportHooks, Ope
     @override
     def sharing_policies(self, queues: Collection[str]) -> tuple[int, Mapping[str, Way]]:
         """Return the sharing policy of queues, as the pools define it."""
-        pools = pool_cache.known()
+        pools = pool_cache.current()
         return pools.version, {queue: pools.way_of(queue) for queue in queues}
 
     @override
-    def invalidate_cache(self) -> None:
-        """Invalidate the cached pools."""
-        pool_cache.forget()
+    def clear_caches(self) -> None:
+        """Clear the cached pools."""
+        pool_cache.cache.clear()
 
     @override
     def alerts(self) -> Alerts:

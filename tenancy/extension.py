@@ -133,9 +133,9 @@ class Tenancy(
         return suspension.explain(job.tenant)
 
     @override
-    def invalidate_cache(self) -> None:
-        """Invalidate the cached tenants."""
-        tenant_cache.forget()
+    def clear_caches(self) -> None:
+        """Clear the cached tenants."""
+        tenant_cache.cache.clear()
 
     @override
     def tables(self) -> Sequence[str]:

@@ -19,7 +19,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from jobs import queries, trouble
 from jobs.extensions import tables
-from jobs.services.upkeep.reset import forget, persist
+from jobs.services.upkeep.reset import clear_caches, persist
 from tests.processes import kill_family, until
 
 Spawn = Callable[..., "subprocess.Popen[bytes]"]
@@ -114,7 +114,7 @@ def empty() -> None:
         )
         is_shared = cursor.fetchone()[0]
     persist(partial(_delete, is_shared=is_shared))
-    forget()
+    clear_caches()
     # an outage that a test made is none of the next test
     trouble.database = trouble.Database(logging.getLogger("ojs.database"))
 

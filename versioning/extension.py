@@ -82,10 +82,10 @@ class Versioning(EnqueueHooks, ClaimHooks, ConfigurationHooks, ReportHooks, Oper
         return parting.rejected(jobs, request)
 
     @override
-    def invalidate_cache(self) -> None:
-        """Invalidate the cached version keys and schemas."""
-        routes.forget()
-        schema_cache.forget()
+    def clear_caches(self) -> None:
+        """Clear the cached version keys, rules and schemas."""
+        routes.clear()
+        schema_cache.cache.clear()
 
     @override
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:

@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from jobs.domain.vault import Resealed
 from jobs.extensions import Alerts, Facts, Loop, OperationsHooks, ReportHooks
-from webhooks.services.deliveries import forget
+from webhooks.services.deliveries import delete_expired_deliveries
 from webhooks.services.relay import relay, unread_from
 from webhooks.services.send import Sender
 from webhooks.services.subscriptions import alerts, reseal
@@ -36,7 +36,7 @@ class WebhooksExtension(ReportHooks, OperationsHooks):
         return (
             Loop("webhooks_relay", relay, 250),
             Loop("webhooks_send", sender.turn, 200),
-            Loop("webhooks_forget", forget, 60_000),
+            Loop("webhooks_forget", delete_expired_deliveries, 60_000),
         )
 
     @override

@@ -5,7 +5,7 @@ hook. See docs/extensions.md.
 """
 
 from jobs.extensions.claim import ClaimHooks, read_declaration
-from jobs.extensions.configuration import ConfigurationHooks, invalidate_caches
+from jobs.extensions.configuration import ConfigurationHooks, clear_caches
 from jobs.extensions.enqueue import Deduplication, EnqueueHooks, refusals, report_refusal
 from jobs.extensions.lanes import LaneHooks, LaneWeights
 from jobs.extensions.operations import Loop, OperationsHooks, Verb, tables
@@ -46,10 +46,10 @@ __all__ = [
     "TenantLabels",
     "TransitionHooks",
     "Verb",
+    "clear_caches",
     "future_producers",
     "implementers",
     "installed",
-    "invalidate_caches",
     "read_declaration",
     "refusals",
     "report_refusal",

@@ -8,8 +8,8 @@ from jobs.extensions.registry import Extension, implementers
 class ConfigurationHooks(Extension):
     """Hooks of an extension that caches its configuration."""
 
-    def invalidate_cache(self) -> None:
-        """Invalidate the cached configuration behind the claim hooks and the lane hooks.
+    def clear_caches(self) -> None:
+        """Clear the cached configuration behind the claim hooks and the lane hooks.
 
         Called when a cached configuration version turns out to be stale, in any thread.
         """
@@ -19,7 +19,7 @@ class ConfigurationHooks(Extension):
         return ()
 
 
-def invalidate_caches() -> None:
-    """Invalidate the cached configuration of all extensions."""
-    for extension in implementers(ConfigurationHooks.invalidate_cache):
-        extension.invalidate_cache()
+def clear_caches() -> None:
+    """Clear the cached configuration of all extensions."""
+    for extension in implementers(ConfigurationHooks.clear_caches):
+        extension.clear_caches()

@@ -21,7 +21,7 @@ class LaneHooks(Extension):
     """Hooks that describe lanes that are being made, or whose shares change.
 
     Each hook returns the configuration version of its answer. If it is not the latest, the server
-    calls `ConfigurationHooks.invalidate_cache` and then the hooks again.
+    calls `ConfigurationHooks.clear_caches` and then the hooks again.
     """
 
     def lane_weights(self, keys: Sequence[LaneKey]) -> LaneWeights:

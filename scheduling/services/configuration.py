@@ -45,7 +45,7 @@ def configure(wanted: Wanted, caller: Caller = SYSTEM) -> Defaults:
 
     Locks: the configuration version, then lanes.
     """
-    extensions.invalidate_caches()  # the shares also depend on the tenants' own weights
+    extensions.clear_caches()  # the shares also depend on the tenants' own weights
     with audited(caller, "scheduling.configured", "scheduling") as data:
         strategy = wanted.strategy
         data["default_strategy"] = strategy.name.lower() if strategy is not None else None
@@ -66,5 +66,5 @@ def configure(wanted: Wanted, caller: Caller = SYSTEM) -> Defaults:
             tell_rebalanced(DEFAULT, (before.default_strategy, {}), (after.default_strategy, {}))
         if before.tenants != after.tenants:
             share(after, list(Queue.objects.values_list("name", flat=True)))
-    pool_cache.forget()
+    pool_cache.cache.clear()
     return defaults()

@@ -40,22 +40,22 @@ def explain(job: Job, viewer: str | None) -> list[Gate]:
     """Return the gates of pools; one statement, and more if pools have just changed."""
     is_available = state_of(job.state) is State.AVAILABLE
     for _ in range(TRIES):
-        version = pool_cache.known().version
+        version = pool_cache.current().version
         ways = ways_of(job.queue, job.tenant)
         wholes = [whole_of(name) for name in list(ways.caps)[:TOLD]] if is_available else []
         takers = [whole for whole in wholes if whole and len(whole.queues) > 1]
         found = outlook(list(ways.caps), takers, job.queue, slots=SLOTS)
         if found.terms == version:
             break
-        pool_cache.forget()  # as a claim does if its plan follows from an old configuration version
-    if not pool_cache.known().by_name:
+        pool_cache.cache.clear()  # as a claim does if its plan follows from an old version
+    if not pool_cache.current().by_name:
         return []
     return [*_pools(ways, found, viewer), *_turns(job.queue, takers, found.turns, viewer)]
 
 
 def ways_of(queue: str, tenant: str) -> Ways:
     """Ask `plan` which pools may take jobs of a tenant in a queue."""
-    pools = pool_cache.known()
+    pools = pool_cache.current()
     plans = {name: _planned(queue, tenant, name) for name in pools.by_name}
     return Ways(
         queue,
@@ -103,6 +103,6 @@ def _pools(ways: Ways, found: Outlook, viewer: str | None) -> list[Gate]:
 def _turns(
     queue: str, plans: Sequence[ClaimPlan], found: Sequence[Ahead], viewer: str | None
 ) -> Iterator[Gate]:
-    pools = pool_cache.known()
+    pools = pool_cache.current()
     for taker, ahead in zip(plans, found, strict=True):
         yield turn_gate(queue, pools.by_name[str(taker.pool)], ahead, shows=viewer is None)

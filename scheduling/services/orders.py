@@ -13,15 +13,15 @@ from scheduling.services.pool_cache import Pools
 from scheduling.services.pools import share
 
 
-class _Memory:
+class _Comparison:
     """Whether this process has compared the weights of all lanes."""
 
-    has_compared = False
+    is_done = False
 
     @classmethod
     def cache_clear(cls) -> None:
-        """Reset the memory."""
-        cls.has_compared = False
+        """Compare all lanes again."""
+        cls.is_done = False
 
 
 def reconcile() -> int:
@@ -32,7 +32,7 @@ def reconcile() -> int:
     So each run compares the weights of their queues. The first run compares all other weights as
     well, since these queues may have belonged to such pools before.
     """
-    extensions.invalidate_caches()  # other extensions set weights too; their caches may be stale
+    extensions.clear_caches()  # other extensions set weights too; their caches may be stale
     pools = pool_cache.latest()
     rows = Lane.objects.order_by().values_list("queue", "ordered", "timed", "scope").distinct()
     found = {
@@ -50,12 +50,12 @@ def reconcile() -> int:
 
 
 def _unlike(pools: Pools) -> set[str]:
-    if _Memory.has_compared:
+    if _Comparison.is_done:
         static = [pools.by_name[name] for name in pools.static]
         named = {queue for pool in static if pool.tenants for queue in pool.queues}
         return unlike(named) if named else set()
-    _Memory.has_compared = True
+    _Comparison.is_done = True
     return unlike()
 
 
-read_anew(_Memory, setting="OJS_SCHEDULING")
+read_anew(_Comparison, setting="OJS_SCHEDULING")

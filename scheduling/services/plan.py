@@ -22,7 +22,8 @@ from jobs.domain.wishes import parse_weights
 from jobs.services.lanes import bindings, terms
 from scheduling.conf import conf
 from scheduling.domain.pool import Pool
-from scheduling.services.pool_cache import Pools, forget, known
+from scheduling.services import pool_cache
+from scheduling.services.pool_cache import Pools
 
 
 def plan(claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
@@ -31,7 +32,7 @@ def plan(claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
     Raises InvalidRequest and Unprocessable; TenantMismatch if the worker's tenant is not the
     pool's.
     """
-    pools = known()
+    pools = pool_cache.current()
     try:
         planned = _by(pools, claim, request)
     except (InvalidRequest, Unprocessable, TenantMismatch):
@@ -42,8 +43,8 @@ def plan(claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
         # a process that serves only such requests would never see the change.
         if planned.queues or pools.version == terms.version():
             return planned
-    forget()
-    return _by(known(), claim, request)
+    pool_cache.cache.clear()
+    return _by(pool_cache.current(), claim, request)
 
 
 def _by(pools: Pools, claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
@@ -69,7 +70,9 @@ def require_pool(worker_id: str | None, pool: str | None) -> None:
 
     A pool called `default` governs every worker that names no pool. Raises Unprocessable.
     """
-    if pool is not None or not conf().require_pool or known().governing(None) is not None:
+    if pool is not None or not conf().require_pool:
+        return
+    if pool_cache.current().governing(None) is not None:
         return
     if worker_id is None or bindings.find(worker_id) is None:
         raise Unprocessable.field("pool", "is required by this server")

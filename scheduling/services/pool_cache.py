@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
-from jobs.conf import read_anew
+from jobs.caches import VersionedCache
 from jobs.domain.claim import STRATEGIES, PriorityScope, Strategy, Way
 from jobs.services.lanes import terms
 from scheduling.conf import conf
@@ -64,40 +64,18 @@ class Pools:
         return {scope for scope in found if scope is not None}
 
 
-class _Memory:
-    """The cached pools of this process; replaced as a whole."""
-
-    latest: Pools | None = None
-
-    @classmethod
-    def cache_clear(cls) -> None:
-        """Invalidate the cache."""
-        cls.latest = None
-
-
 _standing: ContextVar[Pools | None] = ContextVar("ojs_standing_pools", default=None)
 
 
-def known() -> Pools:
+def current() -> Pools:
     """Return the cached pools, or the pools that `standing` has set in their place."""
-    found = _standing.get() or _Memory.latest
-    if found is None:
-        found = _Memory.latest = read()
-    return found
+    return _standing.get() or cache.latest or cache.current()
 
 
 def latest() -> Pools:
     """Return the latest pools, for callers whose version no claim would check."""
-    found = known()
-    if found.version != terms.version():
-        forget()
-        found = known()
-    return found
-
-
-def forget() -> None:
-    """Invalidate the cache."""
-    _Memory.cache_clear()
+    version = terms.version()
+    return _standing.get() or cache.obtain(lambda found: found.version == version)
 
 
 @contextmanager
@@ -203,4 +181,4 @@ def _closed(pools: Iterable[Pool]) -> dict[str, set[str]]:
     return found
 
 
-read_anew(_Memory, setting="OJS_SCHEDULING")
+cache = VersionedCache(lambda _: read(), setting="OJS_SCHEDULING")

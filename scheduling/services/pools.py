@@ -86,7 +86,7 @@ def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
     Conflict if another pool shares the tenants of one of its queues differently, PoolStatic.
     Locks: the configuration version, then lanes.
     """
-    extensions.invalidate_caches()  # the shares also depend on the tenants' own weights
+    extensions.clear_caches()  # the shares also depend on the tenants' own weights
     with audited(caller, "pool.changed", pool.name) as data:
         terms.change()
         before = pool_cache.read()
@@ -99,7 +99,7 @@ def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
         if known is not None:
             _tell(known, pool)
         _share(before, [*(known.queues if known else ()), *pool.queues])
-    pool_cache.forget()
+    pool_cache.cache.clear()
     return find(pool.name), known is None
 
 
@@ -176,7 +176,7 @@ def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
 
     Raises NotFound, PoolStatic; PoolInUse while workers of it live, unless `force`.
     """
-    extensions.invalidate_caches()
+    extensions.clear_caches()
     with audited(caller, "pool.deleted", name):
         terms.change()
         before = pool_cache.read()
@@ -194,7 +194,7 @@ def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
         PoolRow.objects.filter(name=name).delete()
         Overload.objects.filter(pool=name).delete()
         _share(before, known.queues)
-    pool_cache.forget()
+    pool_cache.cache.clear()
 
 
 def _share(before: Pools, queues: Iterable[str]) -> None:

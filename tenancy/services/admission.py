@@ -37,7 +37,7 @@ class Excess:
 def is_needed(drafts: Sequence[JobDraft], version: int) -> bool:
     """Return whether a tenant of the drafts is new to this process, suspended or counted."""
     ids = {draft.tenant for draft in drafts}
-    by_id = tenant_cache.known(ids, version).by_id
+    by_id = tenant_cache.current(ids, version).by_id
     return any(one not in by_id or by_id[one].gates for one in ids)
 
 
@@ -48,7 +48,7 @@ def admit(drafts: Sequence[JobDraft], caller: Caller) -> None:
     Locks: rows of tenants that it creates, by id; then the counted tenants.
     """
     ids = {draft.tenant for draft in drafts}
-    by_id = tenant_cache.known(ids).by_id
+    by_id = tenant_cache.current(ids).by_id
     terms = {one: by_id[one] for one in ids if one in by_id}
     _make(sorted(ids - terms.keys()), caller)
     for one in sorted(terms):

@@ -22,7 +22,7 @@ def reconcile() -> int:
         isolates=settings_isolate(), enabled=known.enabled, default=known.default, most=BATCH
     )
     if wrong:
-        tenant_cache.forget()
+        tenant_cache.cache.clear()
         with transaction.atomic():
             terms.change()
             for tenant_id in wrong:

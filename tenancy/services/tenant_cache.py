@@ -10,11 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
 
-from django.db import connection, transaction
-
-from jobs.conf import read_anew
+from jobs.caches import VersionedCache
 from jobs.services.lanes import terms
 from tenancy.conf import conf
 from tenancy.domain.tenant import NAMESPACE, QuotaMode, Rate, Standing, TenantLimits, Terms
@@ -23,93 +20,68 @@ from tenancy.domain.throttle import Action, Hold, Reduction
 from tenancy.models import Tenant
 
 NOTHING = Terms()  # of tenants without a configuration
-MOST = 100_000  # cached tenants of a process
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Tenants:
     """Cached tenants as of one version; `by_id` grows at first use, unknown ids are absent."""
 
     version: int
     by_id: dict[str, Terms] = field(default_factory=dict)
 
 
-class _Memory:
-    """The cache of this process; replaced as a whole."""
-
-    latest = Known(0)
-
-    @classmethod
-    def cache_clear(cls) -> None:
-        """Invalidate the cache."""
-        cls.latest = Known(0)
-
-
 # tenants that the transaction of this context is changing
 _changing: ContextVar[Mapping[str, Terms]] = ContextVar("changing", default={})  # noqa: B039 - never written
 
 
-def known(ids: Iterable[str], version: int | None = None) -> Known:
-    """Return a cache with the tenants of `ids` that exist, as of `version` or a later version.
+def current(ids: Iterable[str], version: int | None = None) -> Tenants:
+    """Return the cached tenants of `ids` that exist, as of `version` or a later version.
 
     None: as of the cached version. One statement if some are new to this process.
     """
-    found = _Memory.latest
-    if version is None and not found.version:
-        version = terms.version()
-    if (version is not None and found.version < version) or len(found.by_id) > MOST:
-        found = Known(version or found.version)
-        _remember(found)
+    found = cache.latest
+    if found is None or (version is not None and found.version < version):
+        # no cache under a version that this transaction has raised: the tenants that it reads
+        # before its change are older than the version
+        found = _empty(version) if _changing.get() else cache.current(version)
     missing = [one for one in set(ids) if one not in found.by_id]
-    if missing:
-        # read after the version: tenants may be newer than the version, never older
-        rows = Tenant.objects.select_related("throttle").filter(id__in=missing)
-        read = {row.id: terms_of(row) for row in rows}
-        if conf().default in missing:
-            read.setdefault(conf().default, NOTHING)
-        if not connection.in_atomic_block:
-            found.by_id.update(read)
-            return found
-        # a tenant created in a transaction that rolls back must not enter the cache
-        transaction.on_commit(partial(found.by_id.update, read), robust=True)
-        return Known(found.version, {**found.by_id, **read})
-    return found
+    if not missing:
+        return found
+    # read after the version: tenants may be newer than the version, never older
+    by_id = cache.grow(found.by_id, _read(missing))
+    return found if by_id is found.by_id else Tenants(found.version, by_id)
+
+
+def _empty(version: int | None) -> Tenants:
+    return Tenants(terms.version() if version is None else version)
+
+
+def _read(ids: Collection[str]) -> dict[str, Terms]:
+    rows = Tenant.objects.select_related("throttle").filter(id__in=ids)
+    read = {row.id: terms_of(row) for row in rows}
+    if conf().default in ids:
+        read.setdefault(conf().default, NOTHING)
+    return read
 
 
 def is_known(tenant_id: str) -> bool:
     """Return whether a tenant exists; the default tenant always does."""
     if not (conf().enabled and is_tenant_id(tenant_id, conf().default)):
         return False
-    return tenant_id in known([tenant_id]).by_id
-
-
-def _remember(found: Known) -> None:
-    """Cache this result; never under a version that a transaction has raised but not committed.
-
-    Other requests would file data under it that is older than the version.
-    """
-    if not connection.in_atomic_block:
-        _Memory.latest = found
-    elif not _changing.get():
-        transaction.on_commit(partial(_catch_up, found), robust=True)
-
-
-def _catch_up(found: Known) -> None:
-    if found.version > _Memory.latest.version:
-        _Memory.latest = found
+    return tenant_id in current([tenant_id]).by_id
 
 
 def shares(ids: Iterable[str]) -> tuple[int, dict[str, Terms]]:
     """Return the configuration version, and the tenants of `ids` that are cached as of it."""
     wanted = set(ids)
-    found = known(wanted)
+    found = current(wanted)
     by_id = {**found.by_id, **_changing.get()}
     return found.version, {one: by_id[one] for one in wanted if one in by_id}
 
 
 def apart(ids: Collection[str]) -> tuple[int, set[str]]:
     """Return the configuration version, and the tenants with a namespace as of it."""
-    found = known(ids)
+    found = current(ids)
     by_id = {**found.by_id, **_changing.get()}
     return found.version, {
         one for one in ids if (by_id[one].is_apart if one in by_id else has_namespace(one, None))
@@ -139,11 +111,6 @@ def as_if(changed: Mapping[str, Terms]) -> Iterator[None]:
         yield
     finally:
         _changing.reset(token)
-
-
-def forget() -> None:
-    """Invalidate the cache."""
-    _Memory.cache_clear()
 
 
 def terms_of(row: Tenant) -> Terms:
@@ -178,4 +145,4 @@ def limits_of(row: Tenant) -> TenantLimits:
     )
 
 
-read_anew(_Memory, setting="OJS_TENANCY")
+cache = VersionedCache(_empty, setting="OJS_TENANCY")

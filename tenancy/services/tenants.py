@@ -210,7 +210,7 @@ def _changing(
         enforce(tenant_id, before, terms_of(row))
         if is_new:
             tell([created(tenant_id, Source(row.source))])
-    tenant_cache.forget()
+    tenant_cache.cache.clear()
 
 
 def _limit(row: Tenant, limits: TenantLimits) -> None:
@@ -271,7 +271,7 @@ def delete(
         Enqueued.objects.filter(tenant=tenant_id).delete()
         Noise.objects.filter(tenant=tenant_id).delete()
         Tenant.objects.filter(id=tenant_id).delete()
-    tenant_cache.forget()
+    tenant_cache.cache.clear()
 
 
 def obstacle(row: Tenant) -> OJSError | None:
@@ -315,4 +315,4 @@ def _apply(tenant_id: str, raw: Mapping[str, Any]) -> None:
     with transaction.atomic():
         put(tenant_id, parse_tenant(tenant_id, raw), SYSTEM, source=Source.STATIC)
         Tenant.objects.filter(id=tenant_id).update(settings=dict(raw))
-    tenant_cache.forget()  # drop entries that were read before the commit
+    tenant_cache.cache.clear()  # drop entries that were read before the commit

@@ -40,7 +40,7 @@ def release(tenant_id: str, *, actor: Caller = SYSTEM, reason: str | None = None
     throttle = throttle_of(find(tenant_id))
     if throttle is not None and throttle.hold != Hold.LIFTED:
         _lift(tenant_id, actor, reason)
-        tenant_cache.forget()
+        tenant_cache.cache.clear()
     return find(tenant_id)
 
 
@@ -76,7 +76,7 @@ def expire() -> int:
     due = Throttle.objects.filter(until__lte=Now()).order_by("tenant").values_list("tenant")
     ended = [one for (one,) in due if _expire(one)]
     if ended:
-        tenant_cache.forget()
+        tenant_cache.cache.clear()
     return len(ended)
 
 
@@ -129,7 +129,7 @@ def begin(tenant_id: str, reasons: Sequence[str], *, active: int) -> bool:
             return False
         terms.change()
         _begin(row, reasons, active)
-    tenant_cache.forget()
+    tenant_cache.cache.clear()
     return True
 
 

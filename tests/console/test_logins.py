@@ -13,7 +13,7 @@ from django.utils import timezone
 from jobs.domain.errors import RateLimited
 from jobs.models import Audit, LoginWindow
 from jobs.services.access import throttle_logins
-from jobs.services.access.throttle_logins import begin, forget
+from jobs.services.access.throttle_logins import begin, delete_expired_windows
 from tests.concurrency import at_once
 from tests.console.conftest import PASSWORD
 
@@ -156,10 +156,10 @@ def test_no_name_or_address_is_stored_readably(user: User) -> None:
 
 def test_windows_that_ended_are_removed(user: User) -> None:
     log_in(PAGES[0], "nobody", "wrong")
-    assert forget() == 0
+    assert delete_expired_windows() == 0
     later()
 
-    assert forget() == 2
+    assert delete_expired_windows() == 2
 
 
 def test_zero_allows_any_number(user: User, settings: Any) -> None:

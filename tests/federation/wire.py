@@ -46,4 +46,4 @@ def pass_time(region: str, seconds: float) -> None:
         if (at := getattr(row, name)) is not None:
             setattr(row, name, at - timedelta(seconds=seconds))
     row.save()
-    regions.forget()
+    regions.clear()

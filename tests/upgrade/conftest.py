@@ -13,7 +13,7 @@ from django.db import connection
 from psycopg import sql
 from pytest_django.plugin import DjangoDbBlocker
 
-from jobs.services.upkeep.reset import forget
+from jobs.services.upkeep.reset import clear_caches
 from tests.conftest import ROOT, end_all
 from tests.upgrade import release
 
@@ -92,13 +92,13 @@ def entered(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Enter:
         with django_db_blocker.unblock():
             connection.close()
             facts["NAME"] = url.rpartition("@/")[2].partition("?")[0]
-            forget()
+            clear_caches()
             try:
                 yield
             finally:
                 connection.close()
                 facts["NAME"] = before
-                forget()
+                clear_caches()
 
     return enter
 

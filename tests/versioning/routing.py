@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Sum
 
 from jobs.services.lanes import terms
-from jobs.services.upkeep.reset import forget
+from jobs.services.upkeep.reset import clear_caches
 from tests.concurrency import until, wait_until_settled
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, fetched
@@ -89,4 +89,4 @@ def join() -> None:
     Apart.objects.all().delete()
     Route.objects.filter(major=None).delete()
     terms.change()
-    forget()
+    clear_caches()

@@ -14,7 +14,8 @@ from versioning.domain.canary import OnNoWorker
 from versioning.models import Fallback, Routing
 from versioning.services.acceptance import acceptance, of_workers
 from versioning.services.held import LANES
-from versioning.services.routes import Routes, forget
+from versioning.services.routes import Routes
+from versioning.services.routes import clear as clear_routes
 
 Place = tuple[int, str]  # a version key, and a queue
 
@@ -53,4 +54,4 @@ def _store(gone: set[Place], new: set[Place]) -> None:
             [Fallback(route=route, queue=queue) for route, queue in sorted(new)],
             ignore_conflicts=True,
         )
-    forget()
+    clear_routes()

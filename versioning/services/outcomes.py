@@ -43,7 +43,7 @@ def read(routes: Routes) -> tuple[dict[int, Outcomes], bool]:
     queries.forget_outcomes(KEPT_MS, batch=FORGOTTEN)
     if routes.rules:
         queries.forget_runs(KEPT_MS, batch=FORGOTTEN)
-        touched.forget(noted)
+        touched.delete_surplus(noted)
     return {route: Outcomes(*ended) for route, ended in found.items()}, has_more
 
 

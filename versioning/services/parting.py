@@ -37,7 +37,7 @@ AGAIN: Final = timedelta(seconds=1)  # until the next look at jobs whose rows we
 def ensure(declaration: Declaration | None) -> None:
     """Split the types that a worker's declaration requires; no statement if all are split."""
     wanted = frozenset() if declaration is None else handles(declaration).apart
-    if wanted and not wanted <= routes.known().apart.keys():
+    if wanted and not wanted <= routes.current().apart.keys():
         _make(sorted(wanted - routes.latest().apart.keys()))
 
 
@@ -51,7 +51,7 @@ def _make(types: Sequence[str]) -> None:
         terms.change()
         made = Route.objects.bulk_create([Route(type=one) for one in new])
         Apart.objects.bulk_create([Apart(type=one.type, route=one.id) for one in made])
-    routes.forget()
+    routes.clear()
 
 
 def rejected(jobs: Sequence[Job], request: FetchRequest) -> set[str]:
@@ -70,7 +70,7 @@ def rejected(jobs: Sequence[Job], request: FetchRequest) -> set[str]:
                 is_done=False, turn=F("turn") + 1, waits_for=None, is_later=False, has_missed=False,
                 after_lane=0, after_seq=0, after_id=None, starts_at=Now(),
             )  # fmt: skip
-        routes.forget()
+        routes.clear()
     return set(found)
 
 
@@ -140,7 +140,7 @@ def _move(row: Apart, found: Sequence[queries.Waiter]) -> None:
 
 def _route(row: Apart, job_id: str) -> int:
     """Return the version key of a job; rules that the type has by now apply, too."""
-    rules = routes.known().rules.get(row.type)
+    rules = routes.current().rules.get(row.type)
     target = None if rules is None else rules.assigned(job_id, None)
     try:
         return row.route if target is None else routes.route_of(row.type, None, target)
@@ -169,4 +169,4 @@ def _note(row: Apart) -> None:
             after_id=row.after_id, starts_at=row.starts_at,
         )  # fmt: skip
     if row.is_done:
-        routes.forget()
+        routes.clear()

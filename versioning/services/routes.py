@@ -11,6 +11,8 @@ from functools import partial
 
 from django.db import transaction
 
+from jobs import caches
+from jobs.caches import VersionedCache
 from jobs.conf import read_anew
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.envelope import JobDraft
@@ -78,16 +80,15 @@ class Routes:
         return frozenset().union(*(self.fallen.get(queue, frozenset()) for queue in queues))
 
 
-class _Memory:
-    """The cache of this process."""
+class _Ids:
+    """The version keys by their content; a stored version key never changes."""
 
-    latest: Routes | None = None
-    ids: dict[Key, int] = {}
+    by_key: dict[Key, int] = {}
 
     @classmethod
     def cache_clear(cls) -> None:
-        """Invalidate the cache."""
-        cls.latest, cls.ids = None, {}
+        """Clear the cache."""
+        cls.by_key = {}
 
 
 def plan(claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
@@ -98,13 +99,13 @@ def plan(claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
     declaration = request.declaration
     if declaration is None or handles(declaration) is ALL:
         return _undeclared(claim) if conf().require_declaration else claim
-    routes = known()
+    routes = current()
     accepted = routes.accepted(declaration, claim.queues)
     return _narrowed(claim, routes, accepted)
 
 
 def _undeclared(claim: ClaimPlan) -> ClaimPlan:
-    routes = known()
+    routes = current()
     bare = sorted(one.route for one in routes.apart.values())
     return _narrowed(claim, routes, (UNVERSIONED, *bare))
 
@@ -115,18 +116,20 @@ def _narrowed(claim: ClaimPlan, routes: Routes, accepted: tuple[int, ...]) -> Cl
     return replace(claim, routes=accepted, refuses=refuses, terms=older)
 
 
-def known() -> Routes:
+def current() -> Routes:
     """Return the version keys as this process last read them."""
-    found = _Memory.latest
-    if found is None:
-        # the version first: version keys added meanwhile are then unknown, but never assumed absent
-        version = terms.version()
-        rows = Route.objects.order_by("id")
-        by_id = {row.id: key_of(row) for row in rows}
-        _, rules, apart = rule_cache.known(version)
-        fallen = _fallen() if rules else {}
-        found = _Memory.latest = Routes(version, by_id, rules, fallen, apart)
-    return found
+    return cache.latest or cache.current()
+
+
+def load(_: int | None) -> Routes:
+    """Read all version keys."""
+    # the version first: version keys added meanwhile are then unknown, but never assumed absent
+    version = terms.version()
+    rows = Route.objects.order_by("id")
+    by_id = {row.id: key_of(row) for row in rows}
+    _, rules, apart = rule_cache.cache.current(version)
+    fallen = _fallen() if rules else {}
+    return Routes(version, by_id, rules, fallen, apart)
 
 
 def key_of(row: Route) -> Key:
@@ -152,11 +155,7 @@ def latest() -> Routes:
 
 def as_of(version: int) -> Routes:
     """Return the version keys as of a configuration version or a later version."""
-    found = known()
-    if found.version < version:
-        forget()
-        found = known()
-    return found
+    return cache.current(version)
 
 
 def route_of(job_type: str, version: Version | None, target: Version | None = None) -> int:
@@ -168,11 +167,11 @@ def route_of(job_type: str, version: Version | None, target: Version | None = No
     if version is None and target is None:
         return UNVERSIONED
     key = Key(job_type, version, target)
-    found = _Memory.ids.get(key)
+    found = _Ids.by_key.get(key)
     if found is None:
         found = _find(key) or _make(key)
         # a version key created in a transaction that rolls back must not enter the cache
-        transaction.on_commit(partial(_Memory.ids.setdefault, key, found), robust=True)
+        transaction.on_commit(partial(_Ids.by_key.setdefault, key, found), robust=True)
     return found
 
 
@@ -182,7 +181,7 @@ def assign(drafts: Sequence[JobDraft], version: int) -> None:
     Unversioned jobs of a split type get the version key of the type. No statement except for types
     and versions that are new to this process. Spec: contract 22.4.
     """
-    _, rules, apart = rule_cache.known(version)
+    _, rules, apart = rule_cache.cache.current(version)
     if not rules and not apart:
         return
     for draft in drafts:
@@ -234,10 +233,13 @@ def _refuse_too_many(key: Key) -> None:
         )
 
 
-def forget() -> None:
-    """Invalidate the cache."""
-    _Memory.cache_clear()
-    rule_cache.forget()
+def clear() -> None:
+    """Clear the cached version keys and rules."""
+    cache.clear()
+    _Ids.cache_clear()
+    rule_cache.cache.clear()
 
 
-read_anew(_Memory, setting="OJS_VERSIONING")
+cache = VersionedCache(load, setting="OJS_VERSIONING")
+caches.register(_Ids.cache_clear)
+read_anew(_Ids, setting="OJS_VERSIONING")

@@ -145,7 +145,7 @@ def delete(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = Non
         Redrawing.objects.filter(type=job_type).delete()
         _judge_anew(job_type)
         _tell_changed(job_type, [], before.rules, terms.version(), "delete", caller)
-    routes.forget()
+    routes.clear()
 
 
 def promote(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = None) -> Routing:
@@ -175,7 +175,7 @@ def advance(job_type: str, revision: int) -> bool:
         with audited(SYSTEM, "routing.stepped", job_type) as data:
             _step(row, shares_of(row.rules), step, "step", SYSTEM)
             data |= {"rules": row.rules, "revision": row.revision}
-    routes.forget()
+    routes.clear()
     return True
 
 
@@ -219,7 +219,7 @@ def roll_back_by(job_type: str, verdict: Verdict) -> bool:
             transaction.set_rollback(True)  # keeps the configuration version unchanged
             return False
         _collapse(row, verdict.seen, SYSTEM)
-    routes.forget()
+    routes.clear()
     return True
 
 
@@ -338,5 +338,5 @@ def _tell_changed(
 
 
 def _shown(job_type: str) -> Routing:
-    routes.forget()
+    routes.clear()
     return Routing.objects.get(type=job_type)

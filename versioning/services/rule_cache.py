@@ -7,12 +7,10 @@ process.
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import NamedTuple
 
-from django.db import connection, transaction
-
-from jobs.conf import read_anew
+from jobs.caches import VersionedCache
+from jobs.services.lanes import terms
 from versioning.domain.canary import Mode, OnNoWorker, Rules
 from versioning.domain.canary_request import shares_of
 from versioning.domain.version import Version, parse_version
@@ -28,7 +26,7 @@ class Parted(NamedTuple):
     is_done: bool
 
 
-class Known(NamedTuple):
+class Routings(NamedTuple):
     """Rules by type and split types, as of one configuration version."""
 
     version: int
@@ -36,40 +34,12 @@ class Known(NamedTuple):
     apart: Mapping[str, Parted] = {}
 
 
-class _Memory:
-    """The cache of this process; replaced as a whole."""
-
-    latest = Known(0, {})
-
-    @classmethod
-    def cache_clear(cls) -> None:
-        """Invalidate the cache."""
-        cls.latest = Known(0, {})
-
-
-def of(version: int) -> Mapping[str, Rules]:
-    """Return the rules as of a configuration version or a later version; no SQL if cached."""
-    return known(version).by_type
-
-
-def known(version: int) -> Known:
-    """Return the rules and split types as of a configuration version or a later version."""
-    found = _Memory.latest
-    if found.version >= version:
-        return found
+def load(version: int | None) -> Routings:
+    """Read all rules and split types after the version: they may be newer, never older."""
+    if version is None:
+        version = terms.version()
     rows = Apart.objects.values_list("type", "route", "is_done")
-    read_now = Known(version, read(), {row[0]: Parted(row[1], row[2]) for row in rows})
-    if connection.in_atomic_block:
-        # rules of a transaction that rolls back must not enter the cache
-        transaction.on_commit(partial(_learn, read_now), robust=True)
-    else:
-        _learn(read_now)
-    return read_now
-
-
-def _learn(found: Known) -> None:
-    if found.version > _Memory.latest.version:
-        _Memory.latest = found
+    return Routings(version, read(), {row[0]: Parted(row[1], row[2]) for row in rows})
 
 
 def read() -> dict[str, Rules]:
@@ -105,9 +75,4 @@ def _compatible(types: list[str]) -> dict[str, Compatible]:
     return found
 
 
-def forget() -> None:
-    """Invalidate the cache."""
-    _Memory.cache_clear()
-
-
-read_anew(_Memory, setting="OJS_VERSIONING")
+cache = VersionedCache(load, setting="OJS_VERSIONING")

@@ -10,20 +10,18 @@ configuration version compiles none again.
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from threading import Lock
 from typing import NamedTuple
 
-from django.db import connection, transaction
-
+from jobs.caches import VersionedCache
 from jobs.conf import read_anew
 from jobs.domain import jsonio
+from jobs.services.lanes import terms
 from versioning.domain.schema import Mode, read
 from versioning.domain.schema_version import Key
 from versioning.domain.validator import Validator
 from versioning.models import Schema
 
-MOST = 100_000  # cached types of a process
 COMPILED = 1_000  # compiled documents
 
 
@@ -60,7 +58,7 @@ class Entries:
 NONE = Entries({})
 
 
-class Known(NamedTuple):
+class Schemas(NamedTuple):
     """Schemas as of one configuration version; `by_type` grows at the first use of types."""
 
     version: int
@@ -69,23 +67,15 @@ class Known(NamedTuple):
 
 @dataclass(slots=True)
 class _Compiled:
-    """The validators used last."""
+    """The validators used last, by digest: they stay valid when schemas change."""
 
     lock: Lock = field(default_factory=Lock)
     kept: OrderedDict[tuple[str, bool], Validator] = field(default_factory=OrderedDict)
 
-
-class _Memory:
-    """The cache of this process; replaced as a whole."""
-
-    latest = Known(0, {})
-    compiled = _Compiled()
-
-    @classmethod
-    def cache_clear(cls) -> None:
-        """Invalidate the cache."""
-        cls.latest = Known(0, {})
-        cls.compiled = _Compiled()
+    def cache_clear(self) -> None:
+        """Drop all validators."""
+        with self.lock:
+            self.kept.clear()
 
 
 def of_types(types: Iterable[str], version: int) -> dict[str, Entries]:
@@ -93,19 +83,16 @@ def of_types(types: Iterable[str], version: int) -> dict[str, Entries]:
 
     One statement if some are new to this process.
     """
-    found = _Memory.latest
-    if found.version < version or len(found.by_type) > MOST:
-        found = _Memory.latest = Known(version, {})
-    missing = [one for one in set(types) if one not in found.by_type]
+    by_type = cache.current(version).by_type
+    missing = [one for one in set(types) if one not in by_type]
     if not missing:
-        return found.by_type
-    read_now = _read(missing)  # read after the version: may be newer than it, never older
-    if not connection.in_atomic_block:
-        found.by_type.update(read_now)
-        return found.by_type
-    # a schema registered in a transaction that rolls back must not enter the cache
-    transaction.on_commit(partial(found.by_type.update, read_now), robust=True)
-    return {**found.by_type, **read_now}
+        return by_type
+    # read after the version: schemas may be newer than the version, never older
+    return cache.grow(by_type, _read(missing))
+
+
+def _empty(version: int | None) -> Schemas:
+    return Schemas(terms.version() if version is None else version, {})
 
 
 def _read(types: Iterable[str]) -> dict[str, Entries]:
@@ -125,7 +112,6 @@ def validator(entry: Entry, *, asserts_formats: bool) -> Validator | None:
 
     One statement if it is new to this process.
     """
-    compiled = _Memory.compiled
     key = entry.digest, asserts_formats
     with compiled.lock:
         if key in compiled.kept:
@@ -142,9 +128,6 @@ def validator(entry: Entry, *, asserts_formats: bool) -> Validator | None:
     return made
 
 
-def forget() -> None:
-    """Invalidate the cached schemas; compiled documents stay valid."""
-    _Memory.latest = Known(0, {})
-
-
-read_anew(_Memory, setting="OJS_VERSIONING")
+cache = VersionedCache(_empty, setting="OJS_VERSIONING")
+compiled = _Compiled()
+read_anew(compiled, setting="OJS_VERSIONING")

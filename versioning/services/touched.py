@@ -38,7 +38,7 @@ def _tried(rules: list[dict[str, object]], gone: str | None) -> Version | None:
     return newest(shares_of(rules)).version if len(rules) > 1 else None
 
 
-def forget(noted_now: Noted) -> None:
+def delete_surplus(noted_now: Noted) -> None:
     """Delete old rows, and rows beyond the bound of current version keys."""
     queries.forget_touched(noted_now, age_ms=KEPT_MS, batch=FORGOTTEN)
 

@@ -102,6 +102,6 @@ def send_test(subscription: Subscription) -> Answer:
     return post(subscription.url, body, headers, timeout_ms / 1000)
 
 
-def forget() -> int:
+def delete_expired_deliveries() -> int:
     """Remove one batch of deliveries older than the retention; return their number."""
     return queries.forget(conf().retention_ms, FORGET)

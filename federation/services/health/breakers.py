@@ -91,7 +91,7 @@ def settle(region_id: str, permit: Permit, verdict: Verdict, rules: Rules) -> No
         told = _noted(row, verdict)
         _store(row, after)
         tell([*told, *_changed(region_id, before, after, verdict.error)])
-    registry.forget()
+    registry.cache.clear()
 
 
 def _locked(region_id: str) -> Any:
@@ -176,5 +176,5 @@ def force(region_id: str, state: State, caller: Caller) -> None:
                 status=Status.UNKNOWN, status_at=Now()
             )
         tell(_changed(region_id, before, after, f"{verb} by {caller.name}"))
-        transaction.on_commit(registry.forget, robust=True)
-    registry.forget()
+        transaction.on_commit(registry.cache.clear, robust=True)
+    registry.cache.clear()

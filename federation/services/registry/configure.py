@@ -267,8 +267,8 @@ def _changing(caller: Caller, action: str, target: str) -> Iterator[dict[str, An
         row.version += 1
         row.updated_at = Now()
         row.save(update_fields=["version", "updated_at"])
-        transaction.on_commit(registry.forget, robust=True)
-    registry.forget()
+        transaction.on_commit(registry.cache.clear, robust=True)
+    registry.cache.clear()
 
 
 def _terms(wanted: Region) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from django.db import transaction
 from federation.services.registry import registry as stored
 from federation.services.registry.configure import apply_settings
 from federation.services.registry.registry import Registry
+from jobs import caches
 from jobs.conf import read_anew
 from jobs.domain.errors import OJSError
 
@@ -48,14 +49,15 @@ def registry() -> Registry:
 
 
 def reread() -> None:
-    """Invalidate the cached regions after a change of their health or load."""
-    stored.forget()
+    """Clear the cached regions after a change of their health or load."""
+    stored.cache.clear()
 
 
-def forget() -> None:
-    """Invalidate the cache, and apply the settings again."""
+def clear() -> None:
+    """Clear the cached regions, and apply the settings again."""
     _Settings.cache_clear()
-    stored.forget()
+    stored.cache.clear()
 
 
+caches.register(_Settings.cache_clear)
 read_anew(_Settings, setting="OJS_FEDERATION")

@@ -1,11 +1,10 @@
 """The stored registry with the health of the regions, read at one moment."""
 
+import functools
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
-from threading import Lock
 from time import monotonic
 from typing import Any
 
@@ -21,6 +20,7 @@ from federation.domain.errors import FederationConfigError, NotFederated
 from federation.domain.health import Health, Load, Status
 from federation.domain.reading import read_config, read_region
 from federation.domain.region import Auth, AuthKind, Region, Secret
+from jobs.caches import VersionedCache
 from jobs.conf import read_anew
 from jobs.domain.vault import Resealed, Vault
 from jobs.services.outbound import vaults
@@ -54,6 +54,7 @@ class Registry:
     checked_at: Mapping[str, datetime | None] = field(default_factory=dict)
     probed_at: Mapping[str, float] = field(default_factory=dict)  # in the same seconds
     now: float = 0.0  # seconds of the database's clock, as in loads
+    read_at: float = 0.0  # of the monotonic clock of this process
 
     @property
     def configured(self) -> FederationConfig:
@@ -73,39 +74,19 @@ class Registry:
         return [one for one in self.regions.values() if one.enabled and one.id != self.local_region]
 
 
-class _Memory:
-    """The cache of this process; replaced as a whole."""
-
-    latest: Registry | None = None
-    read_at = 0.0
-    lock = Lock()
-
-    @classmethod
-    def cache_clear(cls) -> None:
-        """Drop the cached registry."""
-        cls.latest = None
-
-
 def latest() -> Registry:
     """Return the cached registry, at most `refresh_ms` old; a read takes two statements."""
-    found = _Memory.latest
-    if found is not None and (monotonic() - _Memory.read_at) * 1000 < conf().refresh_ms:
-        return found
-    with _Memory.lock:  # one of many threads reads
-        if _Memory.latest is not found and _Memory.latest is not None:
-            return _Memory.latest
-        began = monotonic()
-        _Memory.latest, _Memory.read_at = read(), began
-        return _Memory.latest
+    found = cache.latest
+    return found if found is not None and _is_fresh(found) else cache.obtain(_is_fresh)
 
 
-def forget() -> None:
-    """Drop the cached registry."""
-    _Memory.cache_clear()
+def _is_fresh(found: Registry) -> bool:
+    return (monotonic() - found.read_at) * 1000 < conf().refresh_ms
 
 
 def read() -> Registry:
     """Read the registry now."""
+    began = monotonic()
     row = models.FederationConfig.objects.filter(id=1).first()
     rows = list(
         models.Region.objects.select_related("health", "load").annotate(now=Now()).order_by("id")
@@ -126,6 +107,7 @@ def read() -> Registry:
         checked_at={one.id: one.health.checked_at for one in rows},
         probed_at={one.id: seconds(one.health.checked_at) for one in rows if one.health.checked_at},
         now=now,
+        read_at=began,
     )
 
 
@@ -172,7 +154,7 @@ def reseal() -> Resealed:
     return vaults.reseal(models.Region.objects.all(), ("sealed_token",), vault())
 
 
-@cache
+@functools.cache
 def stated() -> Mapping[str, Region]:
     """Return the regions of this process's settings, by id. Raises FederationConfigError."""
     return {one.id: one for one in map(read_region, conf().regions)}
@@ -255,4 +237,5 @@ def _load(row: models.RegionLoad) -> Load:
     return Load(row.available, row.active, seconds(row.at))
 
 
-read_anew(_Memory, stated, setting="OJS_FEDERATION")
+cache = VersionedCache(lambda _: read(), setting="OJS_FEDERATION")
+read_anew(stated, setting="OJS_FEDERATION")

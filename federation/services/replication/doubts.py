@@ -27,7 +27,7 @@ from federation.services.registry import outbound
 from federation.services.registry.regions import registry
 from federation.services.registry.registry import Registry
 from federation.services.replication.conflicts import conflict
-from federation.services.replication.standing import ACTOR, forget, standing
+from federation.services.replication.standing import ACTOR, delete_doubts, standing
 from jobs.domain import jsonio
 from jobs.domain.envelope import JobDraft
 from jobs.domain.job import Job
@@ -189,7 +189,7 @@ def settle(region: str, rows: Sequence[Doubt], results: Sequence[tuple[Outcome, 
                 continue
             Doubt.objects.filter(pk=row.pk).delete()
             if job_id in ended:
-                forget(row.tenant, [str(row.federation_id)])
+                delete_doubts(row.tenant, [str(row.federation_id)])
             if job_id in jobs and (what := _became(jobs[job_id], outcome, job_id in ended, local)):
                 told.append(conflict(jobs[job_id], str(row.federation_id), region, other, what))
         tell(told)

@@ -16,7 +16,7 @@ from federation.domain.errors import UnknownRegion
 from federation.queries import Key
 from federation.services.registry.regions import registry
 from federation.services.replication.conflicts import conflict
-from federation.services.replication.standing import ACTOR, forget, standing
+from federation.services.replication.standing import ACTOR, delete_doubts, standing
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest, TenantMismatch
 from jobs.domain.job import Job
@@ -98,7 +98,7 @@ def _ended(
     ended = {row.id for row in end(sorted(wanted), ACTOR, reason, active=False)} if wanted else ()
     for job_id in ended:
         claim = wanted[job_id]
-        forget(claim.tenant, [claim.federation_id])
+        delete_doubts(claim.tenant, [claim.federation_id])
         told.append(conflict(jobs[job_id], claim.federation_id, region, claim.job_id, "cancelled"))
     tell(told)
     return [

@@ -25,7 +25,7 @@ def standing(job: Job, local: str) -> Standing:
     )
 
 
-def forget(tenant: str, federation_ids: Sequence[str]) -> None:
+def delete_doubts(tenant: str, federation_ids: Sequence[str]) -> None:
     """Remove the doubts of jobs that were given up here, in that transaction.
 
     The region that keeps the job asks the regions in its own doubts. A region that gave up its job

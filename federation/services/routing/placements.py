@@ -53,7 +53,7 @@ def note(tenant: str | None, jobs: Mapping[str, Sequence[str]], region: str = NO
         )
 
 
-def forget(batch: int) -> int:
+def delete_expired_placements(batch: int) -> int:
     """Remove placements older than the window of federation ids; returns how many rows."""
     old = Placement.objects.filter(at__lt=Now() - timedelta(milliseconds=conf().dedupe_window_ms))
     keys = [one.pk for one in old.order_by("at")[:batch]]

@@ -63,7 +63,7 @@ def succeeded(attempt: Attempt) -> None:
     )
 
 
-def forget() -> int:
+def delete_expired_windows() -> int:
     """Remove windows that have ended; returns how many."""
     return LoginWindow.objects.filter(ends_at__lt=Now()).delete()[0]
 

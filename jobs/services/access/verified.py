@@ -36,7 +36,7 @@ def verify(secret: str, stored: bytes) -> bool:
     return True
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """Check every secret anew, for tests."""
     with _lock:
         _entries.clear()

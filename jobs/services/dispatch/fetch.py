@@ -3,7 +3,7 @@
 from dataclasses import replace
 from math import inf
 
-from jobs import extensions, queries
+from jobs import caches, extensions, queries
 from jobs.conf import conf
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.errors import Conflict, PoolConflict
@@ -20,6 +20,7 @@ TRIES = 10  # how often a claim starts again after a change of the configuration
 
 waters = Waters()
 low_water = waters.of(None)
+caches.register(waters.clear)
 
 
 def fetch(request: FetchRequest) -> queries.Claimed:
@@ -61,18 +62,18 @@ def _fetch(request: FetchRequest) -> queries.Claimed:
 
 def _claim(request: FetchRequest, count: int) -> queries.Claimed:
     """Plan and claim; repeat if the configuration version or facts of the worker are stale."""
-    wanted = bindings.known(_declared(request))
+    wanted = bindings.with_pool(_declared(request))
     for _ in range(TRIES):
         plan = planned(wanted, count)
         if not plan.queues or plan.limit <= 0:
             return queries.Claimed([], [])
         claimed = _taken(plan, wanted)
         if claimed.is_stale:
-            extensions.invalidate_caches()
+            extensions.clear_caches()
         elif claimed.is_foreign:
             wanted = _nobodys(request)
         elif claimed.declared is not None and request.worker_id is not None:
-            wanted = bindings.known(_with(request, bindings.find_declared(request.worker_id)))
+            wanted = bindings.with_pool(_with(request, bindings.find_declared(request.worker_id)))
         elif claimed.worker_pool is None:
             return claimed
         elif request.pool is not None:
@@ -83,7 +84,7 @@ def _claim(request: FetchRequest, count: int) -> queries.Claimed:
             )
         else:
             bindings.learn(request.worker_id, claimed.worker_pool)
-            wanted = bindings.known(_declared(request))
+            wanted = bindings.with_pool(_declared(request))
     raise Conflict("the pools keep changing, try again")
 
 

@@ -293,7 +293,7 @@ def _insert(
         except DatabaseError as problem:
             if not lanes.is_gone(problem) or attempt == TRIES - 1:
                 raise
-            lanes.forget()
+            lanes.clear_cache()
             continue
         return [_job(drafts[row.n], texts[row.n], row) if row.state else row for row in placed]
     raise AssertionError("the loop returns or raises")

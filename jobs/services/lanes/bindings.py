@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import orjson
 
+from jobs import caches
 from jobs.domain.claim import UNDECLARED, Declaration, FetchRequest
 from jobs.models import Worker
 
@@ -18,7 +19,7 @@ _pools: dict[str, str] = {}
 _declared: dict[str, Declaration] = {}
 
 
-def known(request: FetchRequest) -> FetchRequest:
+def with_pool(request: FetchRequest) -> FetchRequest:
     """Return the request with the pool of its worker, if this process remembers it.
 
     It runs a statement only for a request that leaves the queues to the pool.
@@ -76,7 +77,10 @@ def learn_declared(worker_id: str, declaration: Declaration) -> None:
         _declared.pop(worker_id, None)
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """Drop all remembered values."""
     _pools.clear()
     _declared.clear()
+
+
+caches.register(clear_cache)

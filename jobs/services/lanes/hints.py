@@ -96,7 +96,7 @@ class LowWater:
                 if len(low.lanes) > LANES:
                     low.lanes.popitem(last=False)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Drop all marks."""
         self._by_queue.clear()
 
@@ -134,7 +134,7 @@ class Waters:
             found = self._narrowed[routes] = LowWater()
         return found
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Drop all marks."""
-        self._whole.forget()
+        self._whole.clear()
         self._narrowed = {}

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from django.db import DatabaseError, connection, transaction
 
-from jobs import extensions, queries
+from jobs import caches, extensions, queries
 from jobs.domain.claim import NAMESPACE_END, LaneKey, Share, Way, reduced
 from jobs.domain.job import Job
 from jobs.domain.limits import LimitPolicy
@@ -22,19 +22,19 @@ LOOKS = 3  # how often to look for lanes that other transactions make
 TRIES = 3  # how often a stale cache is refilled before the error is raised
 LANE_GONE = "OJS01"  # raised by ojs_wake: a cached lane was deleted
 
-_known: dict[LaneKey, int] = {}
+_ids: dict[LaneKey, int] = {}
 
 
 def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
     """Return the lane id of every key; one statement if a key is new to this process."""
     wanted = set(keys)
-    found = {key: _known[key] for key in wanted if key in _known}
+    found = {key: _ids[key] for key in wanted if key in _ids}
     missing = sorted(wanted - found.keys())
     if missing:
-        made = by_latest(lambda: make(missing), extensions.invalidate_caches)
+        made = by_latest(lambda: make(missing), extensions.clear_caches)
         found |= made
         # a lane made in a transaction that rolls back does not exist
-        transaction.on_commit(lambda: _known.update(made))
+        transaction.on_commit(lambda: _ids.update(made))
     return found
 
 
@@ -62,7 +62,7 @@ def placed(keys: Iterable[LaneKey], run: Callable[[Mapping[LaneKey, int]], T]) -
         except DatabaseError as problem:
             if not is_gone(problem):
                 raise
-            forget()
+            clear_cache()
     return run(resolve(wanted))
 
 
@@ -156,9 +156,9 @@ def _apart(tenants: Collection[str]) -> tuple[set[str], set[int]]:
     return {one for _, named in found for one in named}, {version for version, _ in found}
 
 
-def forget() -> None:
-    """Drop the cache, after OJS01 or a reset."""
-    _known.clear()
+def clear_cache() -> None:
+    """Clear the cached ids, after OJS01 or a reset."""
+    _ids.clear()
 
 
 def is_gone(problem: DatabaseError) -> bool:
@@ -181,7 +181,7 @@ def wake(lane_ids: Sequence[int]) -> None:
     except DatabaseError as problem:
         if not is_gone(problem):
             raise
-        forget()  # the heal loop offers the remaining lanes
+        clear_cache()  # the heal loop offers the remaining lanes
 
 
 def set_terms(tenant: str, *, weight: float, cap: int | None) -> int:
@@ -259,3 +259,6 @@ def set_paused(lane_ids: Sequence[int], *, paused: bool) -> int:
     with transaction.atomic():
         # one after the other, by id: each catches up with the lanes offered before it
         return sum(queries.offer(lane) for lane in sorted(set(lane_ids)))
+
+
+caches.register(clear_cache)

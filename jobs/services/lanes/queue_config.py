@@ -53,7 +53,7 @@ def configure(name: str, change: Mapping[str, Any], *, strict: bool = False) -> 
         terms.change()
         limit_id = limits.set_of_queue(name, limit_of(config))
         queries.configure(name, config, limit_id)
-    terms.forget()
+    terms.cache.clear()
     return config
 
 
@@ -79,7 +79,7 @@ def configure_template(change: Mapping[str, Any], *, strict: bool = False) -> di
                 "slot_ms": policy.slot_ms,
             },
         )
-    terms.forget()
+    terms.cache.clear()
     return config
 
 

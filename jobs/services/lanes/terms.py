@@ -6,11 +6,12 @@ from its commit on, in every process, and costs the hot path no statement. A que
 exist has the configuration of the template: its first job makes it. Spec: contract 10.4.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from jobs import queries
+from jobs.caches import VersionedCache
 from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import BackendUnavailable, InvalidRequest, OJSError, QueuePaused
 from jobs.domain.queues import QueueTerms, rate_of, terms_of
@@ -40,26 +41,34 @@ class Terms:
         return self.queues.get(queue, NOTHING)
 
 
-class _Memory:
-    """The configuration that this process has read; replaced as a whole."""
-
-    latest = Terms(0, {}, {})
-
-
 def of_queues(names: Iterable[str]) -> Terms:
     """Return the configuration with `names`; one statement if a name is new to this process."""
-    known = _Memory.latest
-    missing = sorted(name for name in set(names) if name not in known.queues)
-    if not missing:
+    known = cache.latest or cache.cached() or Terms(0, {}, {})
+    wanted = set(names)
+    missing = [name for name in wanted if name not in known.queues]
+    return _with(known, missing, wanted) if missing else known
+
+
+def _with(known: Terms, missing: Collection[str], wanted: Collection[str]) -> Terms:
+    since = cache.clears
+    found = load(missing)
+    if found.version == known.version:
+        known.queues.update(found.queues)
+        if len(known.queues) > cache.most:
+            cache.clear()
         return known
-    stored = queries.terms(missing)
+    if len(missing) < len(wanted):
+        found = load(wanted)  # the other queues are of an older version
+    cache.share(found, since)
+    return found
+
+
+def load(names: Collection[str]) -> Terms:
+    """Read the configuration of queues in one statement."""
+    stored = queries.terms(sorted(names))
     unmade = stored.template, False
-    read = {name: _read(*stored.queues.get(name, unmade)) for name in missing}
-    if stored.version != known.version:
-        known = _Memory.latest = Terms(stored.version, read, stored.types)
-        return known if set(names) <= read.keys() else of_queues(names)
-    known.queues.update(read)
-    return known
+    read = {name: _read(*stored.queues.get(name, unmade)) for name in names}
+    return Terms(stored.version, read, stored.types)
 
 
 def _read(config: Mapping[str, Any], is_draining: bool) -> QueueTerms:  # noqa: FBT001 - a row
@@ -100,13 +109,8 @@ def by_latest(run: Callable[[], T], renew: Callable[[], None] | None = None) -> 
         try:
             return run()
         except Stale:
-            (renew or forget)()
+            (renew or cache.clear)()
     raise BackendUnavailable("the configuration changes faster than jobs can be stored")
-
-
-def forget() -> None:
-    """Invalidate the cached configuration."""
-    _Memory.latest = Terms(0, {}, {})
 
 
 def apply(known: Terms, drafts: Sequence[JobDraft]) -> list[JobDraft]:
@@ -155,3 +159,6 @@ def rates(known: Terms, drafts: Sequence[JobDraft]) -> Mapping[str, dict[str, ob
         if draft.rate_limit and draft.rate_limit.key is None
     }
     return {name: rate for name, rate in wanted.items() if known.of(name).rate_limit != rate}
+
+
+cache = VersionedCache(lambda _: load(()))

@@ -84,7 +84,7 @@ def delete(name: str, strategy: str, actor: str, target: str | None = None) -> R
                 details={"queue": name, "jobs": live},
             )
         Queue.objects.filter(name=name).update(draining=True, moves_to=moves_to)
-    terms.forget()
+    terms.cache.clear()
     affected = _empty(name, moves_to, actor)
     return Removed(affected, is_draining=not _take_away(name))
 
@@ -139,5 +139,5 @@ def _take_away(name: str) -> bool:
         gone, _ = Queue.objects.filter(name=name, draining=True).delete()
         if gone:
             terms.change()
-    terms.forget()
+    terms.cache.clear()
     return bool(gone)

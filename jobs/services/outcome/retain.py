@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs import extensions, queries
+from jobs import caches, extensions, queries
 from jobs.conf import conf
 from jobs.domain.periods import SECOND, SECONDS_KEPT_MS, SPANS
 from jobs.domain.retention import Retention, RetentionError, parse_age, parse_retention
@@ -22,7 +22,7 @@ from jobs.domain.states import CODES, TERMINAL, State
 from jobs.extensions import TransitionHooks
 from jobs.metrics import observe_lost
 from jobs.models import Depth, Queue
-from jobs.services.access.throttle_logins import forget as forget_logins
+from jobs.services.access.throttle_logins import delete_expired_windows
 from jobs.services.record.unread import unread_from
 
 logger = logging.getLogger("ojs.retain")
@@ -95,7 +95,7 @@ class Retainer:
     def __call__(self, batch: int = 1000) -> int:
         """Remove at most a batch of each: jobs, results, events, counts, audit entries."""
         if monotonic() - self._began >= ROUND_S:
-            self.forget()
+            self.restart()
             self._began = monotonic()
         return sum(
             (
@@ -104,11 +104,11 @@ class Retainer:
                 self._events(batch * EVENTS_PER_JOB),
                 *_periods(batch),
                 _audit(batch),
-                forget_logins(),
+                delete_expired_windows(),
             )
         )
 
-    def forget(self) -> None:
+    def restart(self) -> None:
         """Start the walk anew."""
         self._todo.clear()
         self._seen.clear()
@@ -235,3 +235,4 @@ def _audit(batch: int) -> int:
 
 
 retain = Retainer()
+caches.register(retain.restart)

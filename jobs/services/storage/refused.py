@@ -31,6 +31,6 @@ def lately() -> str | None:
     return _Last.message if monotonic() - _Last.at < REMEMBERED_S else None
 
 
-def forget() -> None:
+def clear() -> None:
     """Drop the remembered refusal, for tests."""
     _Last.at = -REMEMBERED_S

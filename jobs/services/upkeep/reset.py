@@ -2,11 +2,8 @@
 
 from collections.abc import Callable
 
-from jobs import extensions, queries
+from jobs import caches, extensions, queries
 from jobs.repeat import repeated
-from jobs.services.dispatch.fetch import waters
-from jobs.services.lanes import bindings, lanes, terms
-from jobs.services.outcome.retain import retain
 
 TRIES = 50
 AN_HOUR_MS, ALL = 3_600_000, 2**31 - 1
@@ -15,7 +12,7 @@ AN_HOUR_MS, ALL = 3_600_000, 2**31 - 1
 def reset() -> None:
     """Delete all jobs, queues, workers, events and counts; API keys stay."""
     persist(_truncate)
-    forget()
+    clear_caches()
 
 
 def persist(empty: Callable[[], None]) -> None:
@@ -33,11 +30,7 @@ def _truncate() -> None:
     queries.raise_terms()  # other processes remember queues
 
 
-def forget() -> None:
-    """Drop the caches of this process after the store was emptied."""
-    lanes.forget()
-    waters.forget()
-    retain.forget()
-    terms.forget()
-    bindings.forget()
-    extensions.invalidate_caches()
+def clear_caches() -> None:
+    """Clear all caches of this process after the store was emptied, extensions' own included."""
+    caches.clear_all()
+    extensions.clear_caches()

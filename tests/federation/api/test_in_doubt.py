@@ -8,8 +8,8 @@ import pytest
 from federation.domain.doubts import Outcome
 from federation.domain.meta import IN_DOUBT
 from federation.models import Doubt, FederationKey, Placement
+from federation.services.registry import regions
 from federation.services.registry.configure import put_region
-from federation.services.registry.regions import forget
 from federation.services.replication.doubts import Settler
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
@@ -78,7 +78,7 @@ def test_job_that_goes_on_names_the_region_and_is_noted(eu: Stub) -> None:
     federation_id = new_id()
     put_region(eu.region(weight=100))
     eu.loses = ["answer", "request"]
-    forget()
+    regions.clear()
 
     found = place(federation_id=federation_id, in_doubt=["eu"])
 
@@ -327,7 +327,7 @@ def test_who_must_not_ask_is_refused(eu: Stub) -> None:
 def well(region: str) -> None:
     """Probe a region and drop its cached state."""
     answer(send("POST", f"admin/federation/regions/{region}/probe", {}))
-    forget()
+    regions.clear()
 
 
 def asked(settler: Settler, stub: Stub, outcome: Outcome | None, status: int = 200) -> None:

@@ -31,7 +31,7 @@ def test_backends_are_the_servers_of_all_regions(stubs: Stubs) -> None:
     RegionHealth.objects.filter(region="eu").update(
         status="healthy", checked_at=now(), ewma_ms=12.4
     )
-    regions.forget()
+    regions.clear()
 
     found = read("backends")
 
@@ -48,7 +48,7 @@ def test_statistics_add_up_what_was_counted(stubs: Stubs) -> None:
     federate(*stubs("eu", "ap"))
     for region, available, active in (("eu", 5, 2), ("us", 10, 1)):
         RegionLoad.objects.create(region_id=region, available=available, active=active, at=now())
-    regions.forget()
+    regions.clear()
 
     found = read("stats")
 

@@ -7,8 +7,9 @@ import pytest
 
 from federation.domain.reasons import Reason
 from federation.models import RegionHealth
+from federation.services.registry import regions
 from federation.services.registry.configure import apply_settings
-from federation.services.registry.regions import forget, registry
+from federation.services.registry.regions import registry
 from jobs.domain.events import Kind
 from jobs.models import Audit
 from tests.federation.stub import Stub
@@ -243,7 +244,7 @@ def test_metrics_and_manifest_tell_of_the_federation(
     federate(*stubs("eu"))
     answer(send("POST", "admin/federation/regions/eu/probe"))
     one("POST", "us/breaker", {"state": "open"})
-    forget()
+    regions.clear()
 
     page = client.get("/metrics").content.decode()
 

@@ -16,8 +16,8 @@ from federation.models import Placement, RegionHealth, RegionLoad
 from federation.services.health import breakers
 from federation.services.health.attend import Prober
 from federation.services.health.load import note as note_load
+from federation.services.registry import regions
 from federation.services.registry.configure import put_region, set_drain
-from federation.services.registry.regions import forget
 from federation.services.routing import placements
 from jobs.api.schemas import COMPONENTS
 from jobs.domain.caller import SYSTEM
@@ -52,7 +52,7 @@ def down(region: str, failures: int = 5) -> None:
         breaker="open", failures=failures, opened_at=datetime.now(UTC), status="unhealthy",
         checked_at=datetime.now(UTC),
     )  # fmt: skip
-    forget()
+    regions.clear()
 
 
 def is_valid(body: Any, name: str) -> bool:
@@ -212,7 +212,7 @@ def test_and_3_2_c_overflow_takes_the_least_loaded_that_is_not_open(stubs: Stubs
     note_load("us", (50, 5))
     note_load("eu", (3, 1))
     note_load("ap", (0, 0))
-    forget()
+    regions.clear()
     answer(send("POST", "federation/route", {"type": "t", "meta": {}}))
     down("ap")
 
@@ -225,7 +225,7 @@ def test_overflow_spreads_the_jobs_of_an_interval(eu: Stub) -> None:
     federate(eu)
     note_load("us", (0, 0))
     note_load("eu", (3, 0))
-    forget()
+    regions.clear()
 
     targets = [place(region_affinity="overflow")["federation"]["target_region"] for _ in range(5)]
     assert targets[:3] == ["us"] * 3
@@ -239,7 +239,7 @@ def test_overflow_spreads_the_jobs_of_an_interval(eu: Stub) -> None:
 def test_full_local_region_passes_jobs_on(eu: Stub) -> None:
     federate(eu, local={"max_queue_depth": 10})
     RegionLoad.objects.create(region_id="us", available=10, active=0, at=datetime.now(UTC))
-    forget()
+    regions.clear()
 
     assert place()["federation"]["target_region"] == "eu"
 
@@ -318,11 +318,11 @@ def test_retry_asks_the_region_that_may_have_the_job_though_another_is_better_no
     federation_id = new_id()
     note_load("us", (9, 0))
     note_load("eu", (0, 0))
-    forget()
+    regions.clear()
     first = place(federation_id=federation_id, region_affinity="overflow")
     assert first["federation"]["target_region"] == "eu"
     note_load("eu", (99, 0))
-    forget()
+    regions.clear()
 
     again = place(200, federation_id=federation_id, region_affinity="overflow")
     many = batch(job(federation_id=federation_id, region_affinity="overflow"), status=201)
@@ -337,7 +337,7 @@ def test_retry_of_a_job_that_is_here_finds_it_though_this_region_is_full(eu: Stu
     federation_id = new_id()
     first = place(federation_id=federation_id)
     note_load("us", (5, 0))
-    forget()
+    regions.clear()
 
     assert place(200, federation_id=federation_id)["id"] == first["id"]
     assert place(federation_id=new_id())["federation"]["target_region"] == "eu"
@@ -346,11 +346,11 @@ def test_retry_of_a_job_that_is_here_finds_it_though_this_region_is_full(eu: Stu
 def test_placements_are_forgotten_behind_the_window(eu: Stub) -> None:
     federate(eu)
     place(federation_id=new_id())
-    assert placements.forget(10) == 0
+    assert placements.delete_expired_placements(10) == 0
 
     Placement.objects.update(at=datetime(2020, 1, 1, tzinfo=UTC))
 
-    assert placements.forget(10) == 1
+    assert placements.delete_expired_placements(10) == 1
 
 
 def test_refusal_of_a_region_is_an_answer_and_goes_to_the_caller(stubs: Stubs) -> None:

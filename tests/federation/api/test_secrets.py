@@ -9,8 +9,8 @@ from django.test import Client
 
 from federation.domain.reasons import Reason
 from federation.models import Region, RegionHealth, ReplicationPeer
+from federation.services.registry import regions
 from federation.services.registry.configure import apply_settings
-from federation.services.registry.regions import forget
 from jobs.domain.events import Kind
 from jobs.models import Audit
 from tests.federation.stub import Stub
@@ -73,7 +73,7 @@ def test_reference_that_an_earlier_release_stored_is_not_followed(
     federate(eu)
     monkeypatch.setenv("OJS_TEST_SECRET", SECRET)
     Region.objects.filter(id="eu").update(auth_kind="bearer", token_ref=REFERENCE)
-    forget()
+    regions.clear()
 
     found = probe("eu")
 
@@ -170,7 +170,7 @@ def test_region_of_the_settings_keeps_its_url_and_its_secret(
     assert put("eu", **patch("eu", drain=True))["drain"]
     # a row that another writer changed
     Region.objects.filter(id="eu").update(url=thief.url, token_ref=REFERENCE, drain=False)
-    forget()
+    regions.clear()
     assert probe("eu")["status"] == "healthy"
 
     assert thief.requests == 0
@@ -196,7 +196,7 @@ def test_region_that_leaves_the_settings_loses_its_secret(
     settings.OJS_FEDERATION = chosen
     apply_settings()
     settings.OJS_FEDERATION = chosen | {"REGIONS": chosen["REGIONS"][:1], "ALLOW_PRIVATE": True}
-    forget()
+    regions.clear()
 
     found = probe("eu")
 
@@ -270,7 +270,7 @@ def test_url_that_cannot_be_asked_is_a_failure_of_its_region_alone(stubs: Stubs)
     """The row may be older than the rule against this URL."""
     federate(*stubs("eu"))
     Region.objects.filter(id="eu").update(url="https://0177.0.0.1")
-    forget()
+    regions.clear()
 
     assert probe("eu")["last_error"] == Reason.MISCONFIGURED
     assert place(503, region="eu")["error"]["code"] == "federation_region_unavailable"

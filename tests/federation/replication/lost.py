@@ -18,7 +18,7 @@ LIVE = {"envelope": {"retry": {"max_attempts": 7}, "tags": ["t"], "timeout_ms": 
 def set_status(region: str, status: str) -> None:
     """Store the result of a probe of a region."""
     RegionHealth.objects.filter(region=region).update(status=status, checked_at=Now())
-    regions.forget()
+    regions.clear()
 
 
 def federate(**replication: Any) -> None:

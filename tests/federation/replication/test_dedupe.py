@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from federation.domain.meta import FEDERATION_ID
 from federation.models import FederationKey
-from federation.services.replication.copies_age import forget
+from federation.services.replication.copies_age import delete_expired_copies
 from federation.services.replication.dedupe import asking, insisting
 from jobs.api.media import OJS_TYPE
 from jobs.domain.caller import Caller
@@ -284,8 +284,8 @@ def test_dedupe_forgets_in_batches_what_is_behind_the_window() -> None:
         send(one)
     FederationKey.objects.exclude(federation_id=ids[1]).update(created_at=ago(WEEK_MS + 60_000))
 
-    assert forget() == 2
-    assert forget() == 0
+    assert delete_expired_copies() == 2
+    assert delete_expired_copies() == 0
     assert [str(one.federation_id) for one in FederationKey.objects.all()] == [ids[1]]
 
 

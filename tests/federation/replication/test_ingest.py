@@ -13,7 +13,7 @@ from django.test import Client
 from federation.domain.meta import FEDERATION_ID, REPLICATED_FROM
 from federation.domain.replica import Adoption, Replica
 from federation.models import FederatedJob, ReplicationPeer
-from federation.services.replication.copies_age import forget
+from federation.services.replication.copies_age import delete_expired_copies
 from jobs.domain.claim import FetchRequest
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
@@ -554,7 +554,7 @@ def test_replication_copies_of_ended_jobs_are_forgotten_after_a_week() -> None:
     )
     replicate(old, young, replica())
 
-    assert forget() == 1
+    assert delete_expired_copies() == 1
 
     assert not FederatedJob.objects.filter(job_id=old.job_id).exists()
     assert FederatedJob.objects.count() == 2

@@ -12,7 +12,6 @@ from federation.domain.reasons import Reason
 from federation.models import FederatedJob, Region, RegionHealth, ReplicationPeer
 from federation.services.registry import regions
 from federation.services.registry.configure import put_configuration, put_region
-from federation.services.registry.regions import forget
 from federation.services.replication import lag
 from federation.services.replication.replicate import Replicator
 from jobs.domain.ids import new_id
@@ -240,7 +239,7 @@ def test_nothing_is_sent_to_a_region_whose_breaker_is_open(peers: list[Peer]) ->
     RegionHealth.objects.filter(region=EU).update(
         breaker="open", opened_at=Event._meta.get_field("at").db_default, is_forced=True
     )
-    regions.forget()
+    regions.clear()
     federated()
 
     run(Replicator())
@@ -275,7 +274,7 @@ def test_a_peer_at_an_address_that_is_not_allowed_is_not_contacted(
 ) -> None:
     federated()
     settings.OJS_FEDERATION = {"LOCAL_REGION": LOCAL}
-    forget()
+    regions.clear()
 
     run(Replicator())
 

@@ -40,7 +40,7 @@ def told() -> list[tuple[str, str]]:
 
 
 def probe(*names: str) -> None:
-    regions.forget()
+    regions.clear()
     route.probe_all(names, registry().configured)
 
 

@@ -7,6 +7,7 @@ import pytest
 from federation.domain.errors import FederationConfigError, NotFederated
 from federation.domain.reading import read_given_auth, read_region
 from federation.models import FederationConfig, Region, RegionHealth
+from federation.services.registry import regions
 from federation.services.registry.configure import (
     apply_settings,
     delete_region,
@@ -14,7 +15,7 @@ from federation.services.registry.configure import (
     put_region,
     set_drain,
 )
-from federation.services.registry.regions import forget, registry
+from federation.services.registry.regions import registry
 from jobs.domain.errors import Conflict, NotFound
 from jobs.models import Audit
 from tests.spec import spec
@@ -42,7 +43,7 @@ def test_server_without_a_configuration_belongs_to_no_federation() -> None:
 @spec("FED-4.1-a")
 def test_regions_of_the_settings_are_registered(settings: Any) -> None:
     settings.OJS_FEDERATION = {"LOCAL_REGION": "us", "REGIONS": [US, EU]}
-    forget()
+    regions.clear()
 
     found = registry()
 
@@ -180,7 +181,7 @@ def test_local_region_that_was_set_over_the_api_counts_no_more(settings: Any) ->
     settings.OJS_FEDERATION = {}
     register(US, EU)
     FederationConfig.objects.filter(id=1).update(said={"local_region": "us", "topology": "mesh"})
-    forget()
+    regions.clear()
 
     assert registry().config is None
     assert "set it in the settings" in registry().problem
@@ -188,7 +189,7 @@ def test_local_region_that_was_set_over_the_api_counts_no_more(settings: Any) ->
         put_configuration({"topology": "mesh"})
 
     settings.OJS_FEDERATION = {"LOCAL_REGION": "eu"}
-    forget()
+    regions.clear()
     assert registry().local_region == "eu"
 
 

@@ -50,7 +50,7 @@ def refusing(code: str, table: str = "ojs_event", times: int = FOREVER) -> Itera
     finally:
         with connection.cursor() as cursor:
             cursor.execute(GONE)
-        refused.forget()
+        refused.clear()
 
 
 @pytest.mark.parametrize(

@@ -307,9 +307,9 @@ def test_key_of_a_tenant_sees_no_numbers_of_pools(api: Client, new_key: Keys) ->
 
 def test_change_in_another_process_counts_at_once(api: Client) -> None:
     job_id = stored_ids(1, queue="a")[0]
-    old = pool_cache.known()
+    old = pool_cache.current()
     put("p", "a")
-    pool_cache._Memory.latest = old
+    pool_cache.cache.latest = old
 
     assert gate(explained(api, job_id), "pool")["name"] == "p"
 

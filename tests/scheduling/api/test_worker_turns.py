@@ -49,11 +49,11 @@ def test_a_registered_worker_is_served_by_its_weights(path: str) -> None:
 def test_what_was_registered_counts_in_every_process() -> None:
     fill(critical=20, default=20, low=20)
     register(strategy="strict")
-    bindings.forget()  # as in another process
+    bindings.clear_cache()  # as in another process
 
     assert names(15) == {"critical": 15, "default": 0, "low": 0}
     register(strategy="round-robin")
-    bindings.forget()
+    bindings.clear_cache()
     assert names(15) == {"critical": 5, "default": 5, "low": 5}
 
 
@@ -101,7 +101,7 @@ def test_handlers_and_turns_are_reported_apart() -> None:
     fill(critical=9, default=9, low=9)
     register(strategy="strict")
     register(PATHS[1], handlers=HANDLERS)
-    bindings.forget()
+    bindings.clear_cache()
     assert names(3)["critical"] == 3
     register(PATHS[1], handlers=[])
     assert names(3)["critical"] == 3

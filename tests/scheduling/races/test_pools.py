@@ -136,21 +136,21 @@ def test_a_changed_pool_counts_in_a_process_that_knows_the_old_one() -> None:
     stored_ids(2, queue="g")
     stored_ids(1, queue="a")
     assert fetch(FetchRequest(("a",))).jobs
-    old = pool_cache.known()
+    old = pool_cache.current()
 
     put("gpu", "g", isolated=True)
-    pool_cache._Memory.latest = old
+    pool_cache.cache.latest = old
 
     assert fetch(FetchRequest(("g",))).jobs == []
-    assert pool_cache.known().version > old.version
+    assert pool_cache.current().version > old.version
 
 
 def test_a_new_pool_counts_in_a_process_that_has_not_heard_of_it() -> None:
     stored_ids(1, queue="a")
-    old = pool_cache.known()
+    old = pool_cache.current()
 
     put("p", "a")
-    pool_cache._Memory.latest = old
+    pool_cache.cache.latest = old
 
     assert len(fetch(FetchRequest((), pool="p")).jobs) == 1
 
@@ -160,14 +160,14 @@ def test_a_pool_that_went_or_got_a_queue_counts_where_a_fetch_has_no_queue_left(
     stored_ids(1, queue="a")
     put("gpu", "g", isolated=True)
     put("p", "b")
-    old = pool_cache.known()
+    old = pool_cache.current()
 
     pools.delete("gpu", force=True)
     put("p", "a", "b")
 
-    pool_cache._Memory.latest = old
+    pool_cache.cache.latest = old
     assert [job.queue for job in fetch(FetchRequest(("g",))).jobs] == ["g"]
-    pool_cache._Memory.latest = old
+    pool_cache.cache.latest = old
     assert [job.queue for job in fetch(FetchRequest(("a",), pool="p")).jobs] == ["a"]
 
 

@@ -57,7 +57,7 @@ def define(name: str, **body: Any) -> None:
 
 def claim(pool: str | None, count: int = 1, *queues: str) -> list[str]:
     """Claim as a worker of a pool, without the low-water marks of earlier claims."""
-    low_water.forget()
+    low_water.clear()
     request = FetchRequest(queues, count=count, pool=pool)
     return [job.id for job in fetch(request).jobs]
 

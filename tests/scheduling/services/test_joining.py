@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 def take(number: int, size: int = 1) -> Counter[str]:
     """Fetch this number of jobs; return how many each tenant got."""
-    low_water.forget()
+    low_water.clear()
     requests = [FetchRequest(("q",), size)] * (number // size)
     return Counter(job.tenant for one in requests for job in fetch(one).jobs)
 

@@ -50,7 +50,7 @@ def take(number: int, *requests: FetchRequest, size: int = 1, sees: bool = True)
         before = len(found)
         for one in requests or (BOTH,):
             if sees:
-                low_water.forget()
+                low_water.clear()
             request = FetchRequest(one.queues, min(size, number - len(found)), pool=one.pool)
             found += [job.tenant for job in fetch(request).jobs] if request.count else []
         assert len(found) > before, "nothing came although jobs wait"
@@ -234,7 +234,7 @@ def test_no_job_is_left_while_somebody_asks(size: int) -> None:
     while got.count("x") + got.count("y") + got.count("z") < 42:
         rounds += 1
         assert rounds < 100
-        low_water.forget()
+        low_water.clear()
         jobs = fetch(FetchRequest((), size, pool="p")).jobs
         assert Counter(job.tenant for job in jobs)["x"] <= 5
         got += [job.tenant for job in jobs]

@@ -175,7 +175,7 @@ def test_live_tables_are_not_touched_and_live_pools_count() -> None:
     assert written() == before
     assert found.before.queues["a"].started > 200
     assert found.before.queues["b"].started == 0
-    assert pool_cache.known().by_name.keys() == {"p"}
+    assert pool_cache.current().by_name.keys() == {"p"}
     assert left() == []
 
 

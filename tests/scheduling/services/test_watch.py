@@ -293,9 +293,9 @@ def test_pools_of_the_settings_are_watched() -> None:
 def test_a_pool_that_another_process_defined_is_watched() -> None:
     watch()
     fill(b=1)
-    before = pool_cache.known()
+    before = pool_cache.current()
     shared("b")
-    pool_cache._Memory.latest = before  # as in a process that missed the change
+    pool_cache.cache.latest = before  # as in a process that missed the change
 
     starve("b")
 

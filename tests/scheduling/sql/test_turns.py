@@ -15,7 +15,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from jobs import queries
 from jobs.domain.claim import ClaimPlan, Strategy, Turns
 from jobs.services.operate.queues import pause, resume
-from jobs.services.upkeep.reset import forget
+from jobs.services.upkeep.reset import clear_caches
 from tests.factories import stored_ids
 from tests.spec import spec
 
@@ -222,7 +222,7 @@ def database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> objec
     """Let the tests use the database."""
     with django_db_blocker.unblock():
         yield
-    forget()
+    clear_caches()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from jobs.domain.keys import SCOPES
 from jobs.domain.states import State
 from jobs.models import ApiKey, Job
 from jobs.services.access import api_keys
-from jobs.services.upkeep.reset import forget
+from jobs.services.upkeep.reset import clear_caches
 from scheduling.models import CronEntry
 from tenancy.models import Tenant
 from tests.factories import JobFactory
@@ -198,7 +198,7 @@ def test_switched_off_nobody_names_a_tenant(rules: Any) -> None:
 @spec("D-MT-5")
 def test_unknown_tenant_is_made_once_and_told() -> None:
     push("acme")
-    forget()
+    clear_caches()
     push("acme")
 
     assert list(Tenant.objects.values_list("id", "source")) == [("acme", "auto")]

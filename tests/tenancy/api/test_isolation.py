@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from jobs.domain.keys import SCOPES
 from jobs.models import Lane, Lease
-from jobs.services.lanes.lanes import forget as forget_lanes
+from jobs.services.lanes import lanes
 from scheduling.services import pool_cache
 from tenancy.extension import Tenancy
 from tenancy.services import tenant_cache
@@ -29,7 +29,7 @@ def rules(settings: Any) -> Any:
 
     def change(**chosen: Any) -> None:
         settings.OJS_TENANCY = {**settings.OJS_TENANCY, **chosen}
-        forget_lanes()
+        lanes.clear_cache()
 
     return change
 
@@ -397,9 +397,9 @@ def test_pool_that_is_bound_counts_for_the_next_claim_of_every_process() -> None
     answer(send("PUT", "admin/pools/p", {"queues": ["default"]}), 201)
     sent = {"pool": "p", "worker_id": "w1", "count": 1}
     assert len(answer(send("POST", "workers/fetch", sent))["jobs"]) == 1
-    known = pool_cache._Memory.latest
+    known = pool_cache.cache.latest
     answer(send("PUT", "admin/pools/p", {"queues": ["default"], "tenant": "acme"}))
-    pool_cache._Memory.latest = known  # as in another process
+    pool_cache.cache.latest = known  # as in another process
 
     assert answer(send("POST", "workers/fetch", sent))["jobs"] == []
 
@@ -476,11 +476,11 @@ def test_the_explanation_says_who_may_take_a_job_of_a_namespace() -> None:
 
 def test_a_process_that_knows_older_terms_makes_lanes_where_the_tenant_is() -> None:
     fill("acme")
-    tenant_cache.known(["acme"])
-    known = tenant_cache._Memory.latest
+    tenant_cache.current(["acme"])
+    known = tenant_cache.cache.latest
     put("acme", status=200, isolation="namespace")
-    tenant_cache._Memory.latest = known
-    forget_lanes()
+    tenant_cache.cache.latest = known
+    lanes.clear_cache()
 
     fill("acme", queue="new")
 

@@ -7,7 +7,7 @@ import pytest
 from jobs.api.media import OJS_TYPE
 from jobs.domain.events import Kind
 from jobs.models import Job, Lane, Later
-from jobs.services.lanes.lanes import forget as forget_lanes
+from jobs.services.lanes import lanes
 from jobs.services.outcome.promote import promote
 from tenancy.models import Enqueued
 from tests.factories import FAR
@@ -315,7 +315,7 @@ def test_suspended_tenant_enqueues_nothing_and_starts_nothing() -> None:
     reason = {"reason": "unpaid"}
 
     assert answer(send("POST", "admin/tenants/blue/suspend", reason))["state"] == "suspended"
-    forget_lanes()
+    lanes.clear_cache()
 
     error = push("blue", status=403)
     assert (error["code"], error["details"]["tenant_id"]) == ("tenant_suspended", "blue")

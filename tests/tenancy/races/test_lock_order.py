@@ -28,11 +28,11 @@ TENANT = "blue"
 def test_an_enqueue_that_begins_anew_holds_no_lane_while_it_waits_for_its_tenant() -> None:
     put(TENANT, Definition())
     draft = DraftFactory.create(queue="q", meta={"tenant_id": TENANT})
-    stale = terms.of_queues({"q"}), tenant_cache.known([TENANT])
+    stale = terms.of_queues({"q"}), tenant_cache.current([TENANT])
     put(TENANT, Definition(limits=TenantLimits(max_queue_depth=100)))
 
     def enqueue_by_old_terms() -> None:
-        terms._Memory.latest, tenant_cache._Memory.latest = stale
+        terms.cache.latest, tenant_cache.cache.latest = stale
         with transaction.atomic():  # as in the transaction of a workflow or of a host project
             enqueue([draft])
 

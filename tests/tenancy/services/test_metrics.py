@@ -12,7 +12,7 @@ from jobs.loops import run_once
 from jobs.models import TenantLabel
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.health import exposition as page
-from jobs.services.upkeep.reset import forget
+from jobs.services.upkeep.reset import clear_caches
 from tenancy.services import metrics
 from tests.concurrency import wait_until_settled
 from tests.factories import FAR, DraftFactory, JobFactory, stored
@@ -190,7 +190,7 @@ def test_tenants_that_came_first_keep_their_labels_in_every_process(read: Read, 
     stored(1, **of("beta"))
     stored(1, **of("acme"))
     read()
-    forget()  # as in a process that has just started
+    clear_caches()  # as in a process that has just started
 
     assert tenants(read()) == {"zulu", "beta", "_other"}
     assert list(TenantLabel.objects.order_by("place").values_list("tenant", flat=True)) == [

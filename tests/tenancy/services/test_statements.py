@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jobs.services.enqueue.enqueue import enqueue
-from jobs.services.upkeep.reset import forget
+from jobs.services.upkeep.reset import clear_caches
 from tenancy.domain.tenant import Definition, Rate, TenantLimits
 from tenancy.models import Enqueued
 from tenancy.services.tenants import put
@@ -42,7 +42,7 @@ def test_tenants_without_limits_cost_no_statement() -> None:
 
 def test_tenants_that_are_new_to_the_process_cost_one_statement_together() -> None:
     send("blue", "red")
-    forget()
+    clear_caches()
 
     found = statements(lambda: send("blue", "red"))
 

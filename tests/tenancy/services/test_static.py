@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Lane
-from jobs.services.lanes.lanes import forget
+from jobs.services.lanes import lanes
 from tenancy.extension import Tenancy
 from tenancy.models import Tenant
 from tenancy.services.tenants import apply_settings
@@ -20,7 +20,7 @@ BLUE: dict[str, Any] = {"tenant_id": "blue", "limits": {"max_queue_depth": 1}, "
 def configure(settings: Any, *tenants: dict[str, Any]) -> None:
     """Change the settings and apply them, as `runworker` does at its start."""
     settings.OJS_TENANCY = {**settings.OJS_TENANCY, "TENANTS": tenants}
-    forget()
+    lanes.clear_cache()
     apply_settings()
 
 

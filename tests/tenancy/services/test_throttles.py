@@ -9,7 +9,7 @@ import pytest
 from jobs.domain.events import Kind
 from jobs.domain.times import read_time
 from jobs.models import Audit, Lane, LaneKey
-from jobs.services.upkeep.reset import forget
+from jobs.services.upkeep.reset import clear_caches
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services.pools import put as put_pool
 from tenancy.domain.tenant import Standing
@@ -434,7 +434,7 @@ def test_throttle_is_there_after_a_restart() -> None:
     noise()
     watch()
 
-    forget()  # as in a process that has just started
+    clear_caches()  # as in a process that has just started
 
     assert shown()["effective_weight"] == 2
     backlog("blue", 1, queue="other")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jobs.services.lanes import bindings
-from jobs.services.upkeep.reset import forget
+from jobs.services.upkeep.reset import clear_caches
 from tests.spec import spec
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, beat, declares, fetched, push, versions_of
@@ -38,11 +38,11 @@ def test_a_declaration_by_registration_counts_for_later_fetches() -> None:
 def test_other_processes_hear_of_it() -> None:
     declares("w1", "1.0")
     push("2.0")
-    bindings.forget()  # as a process that never saw the worker
+    bindings.clear_cache()  # as a process that never saw the worker
 
     assert fetched("w1") == []
     declares("w1", "2.0")
-    bindings.forget()
+    bindings.clear_cache()
     assert versions_of(fetched("w1")) == ["2.0"]
 
 
@@ -193,7 +193,7 @@ def test_a_version_that_is_new_to_a_process_is_accepted_at_once() -> None:
 
 @spec("VER-15.2-a")
 def test_none_of_this_needs_a_registry() -> None:
-    forget()
+    clear_caches()
     push("2.0")
 
     assert versions_of(fetched(handlers=[{"type": TYPE, "versions": "2.0"}])) == ["2.0"]

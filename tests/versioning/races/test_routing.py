@@ -190,4 +190,4 @@ def test_after_a_rollback_no_claim_of_the_new_version_is_served() -> None:
     gone = at_once([take, take, rollback])
 
     assert gone == [[], [], []]
-    assert parse_version("1.0") == rule_cache.of(terms.version())[TYPE].lowest
+    assert parse_version("1.0") == rule_cache.cache.current(terms.version()).by_type[TYPE].lowest

@@ -13,7 +13,7 @@ from jobs.domain.events import Kind
 from jobs.models import Audit, Job, LaneKey, Lease, Ready
 from jobs.services.health import exposition
 from jobs.services.outcome.reap import reap
-from jobs.services.upkeep.reset import forget
+from jobs.services.upkeep.reset import clear_caches
 from tests.concurrency import wait_until_settled
 from tests.spec import spec
 from tests.tenancy.wire import answer, send, told
@@ -76,13 +76,13 @@ def test_the_share_of_a_job_stays_after_a_restart_and_at_every_attempt() -> None
     pushed(40)
     rules = rule_cache.read_one(TYPE)
     assert rules is not None
-    forget()  # as a process that has just started
+    clear_caches()  # as a process that has just started
 
     found = takes("2.0")
     for job in found:
         body = {"job_id": job["id"], "error": {"code": "x", "message": "x"}, "requeue": True}
         answer(send("POST", "workers/nack", body))
-    forget()
+    clear_caches()
 
     assert {job["id"] for job in found} == taken("2.0")
     assert all(str(rules.drawn(job["id"])) == "2.0" for job in found)

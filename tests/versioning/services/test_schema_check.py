@@ -15,7 +15,7 @@ from jobs.models import Job
 from jobs.services.enqueue.enqueue import enqueue, require_accepted
 from jobs.services.enqueue.enqueue_each import enqueue_each
 from jobs.services.lanes import terms
-from jobs.services.upkeep.reset import forget
+from jobs.services.upkeep.reset import clear_caches
 from scheduling.domain.definition import Definition
 from scheduling.services import cron_register
 from tests.factories import DraftFactory
@@ -190,10 +190,10 @@ def test_uniqueness_does_not_excuse_arguments() -> None:
 
 def elsewhere(change: Callable[[], object]) -> None:
     """Make a change as in another process: the cache of this process stays."""
-    known = terms._Memory.latest, schema_cache._Memory.latest
+    known = terms.cache.latest, schema_cache.cache.latest
     change()
-    forget()
-    terms._Memory.latest, schema_cache._Memory.latest = known
+    clear_caches()
+    terms.cache.latest, schema_cache.cache.latest = known
 
 
 @spec("contract 30.4")
@@ -231,7 +231,8 @@ def test_new_types_cost_one_statement_and_a_document_one() -> None:
     register(made())
     register(made(type="c.d"))
     enqueue([draft("x"), other_type()])  # a new version raises the configuration version
-    schema_cache._Memory.cache_clear()
+    schema_cache.cache.clear()
+    schema_cache.compiled.cache_clear()
 
     found = statements(lambda: enqueue([draft("x"), other_type()]))
 
@@ -253,7 +254,7 @@ def test_change_of_terms_compiles_nothing_anew() -> None:
 def test_jobs_without_versions_cost_nothing() -> None:
     register(made())
     enqueue([draft("x", version=None)])
-    schema_cache.forget()
+    schema_cache.cache.clear()
 
     assert len(statements(lambda: enqueue([draft("x", version=None)]))) == 1
 
@@ -274,7 +275,7 @@ def test_ten_thousand_schemas_are_read_as_they_are_met() -> None:
     found = statements(lambda: enqueue([draft("x")]))
 
     assert sum("ojs_schema" in one for one in found) == 1
-    assert len(schema_cache._Memory.latest.by_type) == 1
+    assert len(schema_cache.cache.current().by_type) == 1
     rows, total = schemas.page(containing="", limit=50, offset=9_990)
     assert (len(rows), total) == (10, 10_000)
 

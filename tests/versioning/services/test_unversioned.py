@@ -17,7 +17,7 @@ from jobs.domain.events import Kind
 from jobs.handlers import job
 from jobs.models import Event, LaneKey, Later, Ready
 from jobs.services.dispatch.fetch import planned
-from jobs.services.upkeep.reset import forget
+from jobs.services.upkeep.reset import clear_caches
 from jobs.testing import run_available
 from tests.alerts import alerts_of
 from tests.spec import spec
@@ -75,7 +75,7 @@ def test_a_worker_that_refuses_gets_no_job_without_a_version(declares: str) -> N
     parted()
     push()
     push("1.0")
-    forget()  # as a process that has just started
+    clear_caches()  # as a process that has just started
 
     assert versions_of(fetched("w1", **more)) == ["1.0"]
     assert versions_of(fetched(handlers=of("1.0", accepts=True))) == [None] * 3

@@ -26,7 +26,7 @@ from tests.webhooks.conftest import Configure, Receiver, Subscribe
 from webhooks.domain.signature import sign
 from webhooks.models import Attempt, Delivery, Position, Status, Subscription
 from webhooks.services import subscriptions
-from webhooks.services.deliveries import forget, retry, send_test
+from webhooks.services.deliveries import delete_expired_deliveries, retry, send_test
 from webhooks.services.post import post
 from webhooks.services.relay import relay
 from webhooks.services.send import Sender, attempt, claim, record, send_due
@@ -372,7 +372,7 @@ def test_old_deliveries_are_forgotten_with_their_attempts(
     assert old is not None
     Delivery.objects.filter(id=old.id).update(ended_at=timezone.now() - timedelta(days=31))
 
-    assert forget() == 1
+    assert delete_expired_deliveries() == 1
 
     assert Delivery.objects.count() == 1
     assert Attempt.objects.count() == 1

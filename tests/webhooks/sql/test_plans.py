@@ -8,7 +8,7 @@ from django.db import connection
 
 from tests.jobs.sql.volume import touched_by
 from webhooks import queries
-from webhooks.services.deliveries import DeliveryFilter, deliveries, forget
+from webhooks.services.deliveries import DeliveryFilter, delete_expired_deliveries, deliveries
 
 pytestmark = [pytest.mark.usefixtures("full"), pytest.mark.xdist_group("plans of webhooks")]
 
@@ -45,7 +45,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "claim": lambda: queries.claim(CLAIM),
     "record": lambda: queries.record([ROW], 50),
     "deliver": lambda: queries.deliver([NEW], 0),
-    "forget": forget,
+    "forget": delete_expired_deliveries,
     "list": lambda: deliveries(DeliveryFilter(), limit=50, offset=0),
     "list of one": lambda: deliveries(DeliveryFilter(subscription_id="sub_1"), limit=50, offset=0),
 }

@@ -301,7 +301,7 @@ def test_a_lane_that_resumes_takes_nothing_back() -> None:
     assert lanes.set_paused(held, paused=False) == 2
     assert lanes.set_paused(held, paused=False) == 0  # they are no longer held
 
-    low_water.forget()
+    low_water.clear()
     taken = Counter(job.tenant for job in fetch(FetchRequest(("default",), 30)).jobs)
     # no lane is more than one job ahead; c has only 17 jobs left
     assert taken.total() == 30
@@ -319,7 +319,7 @@ def test_lanes_that_resume_alone_are_equals_of_one_another() -> None:
 
     lanes.set_paused(held, paused=False)
 
-    low_water.forget()
+    low_water.clear()
     taken = Counter(job.tenant for job in fetch(FetchRequest(("default",), 20)).jobs)
     assert abs(taken["a"] - taken["b"]) <= 2
 

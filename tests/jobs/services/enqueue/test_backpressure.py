@@ -202,7 +202,7 @@ def test_defaults_of_the_queue_fill_what_a_job_leaves_open() -> None:
 
 def test_a_draft_for_a_queue_without_configuration_is_passed_untouched() -> None:
     stored(1)  # now the queue has a row
-    terms.forget()
+    terms.cache.clear()
     draft = DraftFactory.create()
 
     assert terms.apply(terms.of_queues(["default"]), [draft])[0] is draft
@@ -223,7 +223,7 @@ def test_types_that_a_queue_does_not_take_are_refused() -> None:
 def test_a_queue_that_is_emptied_takes_no_jobs() -> None:
     stored(1)
     Queue.objects.update(draining=True)
-    terms.forget()
+    terms.cache.clear()
 
     with pytest.raises(QueuePaused):
         stored(1)
@@ -234,9 +234,9 @@ def test_a_change_counts_at_once_for_who_knew_the_old_terms() -> None:
     """Check that the storing statement compares the process's configuration version."""
     stored(1)
     with threads(1) as start:  # as another process would
-        known = terms._Memory.latest
+        known = terms.cache.latest
         start(lambda: bound(1)).result()
-        terms._Memory.latest = known
+        terms.cache.latest = known
 
     with pytest.raises(QueueFull):
         stored(1)

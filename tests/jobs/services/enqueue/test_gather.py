@@ -239,16 +239,16 @@ def test_only_those_by_the_latest_terms_are_stored_and_only_they_are_told_so(
 @pytest.mark.usefixtures("gathering")
 def test_one_whose_lane_is_gone_does_not_harm_the_others() -> None:
     put(queue="here"), put(queue="there")
-    known = dict(lanes._known)
+    known = dict(lanes._ids)
     gone = next(key for key in known if key.queue == "there")
-    lanes._known[gone] = 1 << 40
+    lanes._ids[gone] = 1 << 40
 
     ids = at_once(
         [lambda: put(queue="here"), lambda: put(queue="there"), lambda: put(queue="here")]
     )
 
     assert len(set(ids)) == 3
-    assert lanes._known[gone] == known[gone]
+    assert lanes._ids[gone] == known[gone]
     assert Ready.objects.count() == 5
 
 

@@ -91,7 +91,7 @@ def test_a_claim_that_looked_at_all_sets_the_bounds_anew() -> None:
 def test_forget_drops_all() -> None:
     low = LowWater()
     low.learn([("a", 7, 1000, -3, 2.5)])
-    low.forget()
+    low.clear()
 
     assert low.bounds(["a"]) == (None, None, None, None)
 

@@ -154,9 +154,9 @@ def test_a_change_of_the_template_counts_at_once_for_who_knew_the_old_one() -> N
     stored(1)
     terms.of_queues(["new"])
     with threads(1) as start:  # as another process would
-        known = terms._Memory.latest
+        known = terms.cache.latest
         start(lambda: configure_template(TWO)).result()
-        terms._Memory.latest = known
+        terms.cache.latest = known
 
     with pytest.raises(QueueFull):
         stored(3, queue="new")

@@ -76,8 +76,8 @@ def test_unknown_job_is_not_found() -> None:
 def test_lane_that_is_gone_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     job_id = stored_ids(1)[0]
     reprioritize(job_id, 5, "me")
-    stale = {key: 10**9 for key in lanes._known if key.priority == 0}
-    monkeypatch.setattr(lanes, "_known", lanes._known | stale)
+    stale = {key: 10**9 for key in lanes._ids if key.priority == 0}
+    monkeypatch.setattr(lanes, "_ids", lanes._ids | stale)
 
     reprioritize(job_id, 0, "me")
 
