@@ -11,7 +11,9 @@ from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.repeat import repeated
 from jobs.services.enqueue import repeats
-from jobs.services.enqueue.enqueue import hold, id_taken, prepared_drafts, refusals, store
+from jobs.services.enqueue.enqueue import prepared_drafts
+from jobs.services.enqueue.insert import id_taken
+from jobs.services.enqueue.store import hold, refusals, store
 from jobs.services.read.show import existing
 
 
