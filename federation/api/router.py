@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from federation.api import codec
+from federation.api import codec, schemas
 from federation.api.base import FederationView
 from federation.domain.meta import DEDUPLICATED_HEADER
 from federation.services.registry.regions import registry
@@ -45,7 +45,7 @@ FEDERATION = component(
     "Federation",
     obj(
         {
-            "target_region": codec.REGION_ID,
+            "target_region": schemas.REGION_ID,
             "strategy": text(1),
             "federation_id": text(1),
             "redirects": integer(0),
@@ -65,7 +65,7 @@ COUNTS = {"results": array(RESULT), "enqueued": integer(0), "failed": integer(0)
 class Regions(FederationView):
     """The regions as this router sees them."""
 
-    @operation("listFederationRegions", {200: codec.REGIONS}, extension=EXTENSION)
+    @operation("listFederationRegions", {200: schemas.REGIONS}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
         """List the regions with status, latency and breaker."""
         return Answer(codec.encode_regions(registry()))
@@ -76,7 +76,7 @@ class Route(FederationView):
 
     @operation(
         "routeJob",
-        {200: codec.ROUTE},
+        {200: schemas.ROUTE},
         body=obj({}, {"type": TYPE, "meta": OBJECT}),
         refusals=(409, 503),
         extension=EXTENSION,
@@ -99,7 +99,7 @@ class Route(FederationView):
 class FederationHealth(FederationView):
     """The health of the federation."""
 
-    @operation("getFederationHealth", {200: codec.FEDERATION_HEALTH}, extension=EXTENSION)
+    @operation("getFederationHealth", {200: schemas.FEDERATION_HEALTH}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
         """Show the health: healthy with all regions healthy, unhealthy with none, else degraded."""
         return Answer(codec.encode_health(registry(), lags_ms()))
