@@ -18,7 +18,7 @@ from jobs.conf import conf, read_anew
 from jobs.domain.alerts import Alert, Noted
 from jobs.domain.caller import Caller
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest, LaneKey, Way
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job

@@ -31,10 +31,10 @@ from jobs.api.schemas import OBJECT, PROBLEM, TYPE, array, component, integer, o
 from jobs.api.schemas.jobs import JOB, JOB_REQUEST
 from jobs.domain import jsonio
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import VERSIONED_TYPE_PATTERN as VERSIONED_TYPE
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import BulkFailed, InvalidRequest, OJSError, TenantMismatch
 from jobs.domain.job import Job
+from jobs.domain.names import VERSIONED_TYPE_PATTERN as VERSIONED_TYPE
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.enqueue_each import enqueue_each
 

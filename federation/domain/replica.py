@@ -13,9 +13,9 @@ from typing import Any, Final
 from federation.domain.errors import FederationConfigError
 from federation.domain.meta import FEDERATION_ID, REPLICATED_FROM
 from federation.domain.region import ID_RULE, check_id
-from jobs.domain.envelope import MAX_TYPE, QUEUE_PATTERN, TYPE_PATTERN
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.ids import is_id
+from jobs.domain.names import MAX_TYPE, QUEUE_PATTERN, TYPE_PATTERN
 from jobs.domain.priorities import MAX_PRIORITY
 from jobs.domain.states import TERMINAL, WAITING, State
 from jobs.domain.times import format_time, read_time

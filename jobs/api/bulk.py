@@ -17,7 +17,7 @@ from jobs.api.schemas.jobs import JOB, JOB_REQUEST
 from jobs.api.targets import MOST, MOST_MATCHES, decode_targets, limited, require_covered, targets
 from jobs.domain import jsonio
 from jobs.domain.bulk import ALLOWED_TO_CLIENTS, DEFAULTS, DONE, JobFilter, Verb
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import BulkFailed, Duplicate, InvalidRequest, OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import State

@@ -10,7 +10,8 @@ from jobs import extensions, queries
 from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.claim import POOL_PATTERN, Declaration, FetchRequest, split_queue
-from jobs.domain.envelope import QUEUE_PATTERN, JobDraft, parse_job
+from jobs.domain.draft import JobDraft
+from jobs.domain.envelope import parse_job
 from jobs.domain.errors import (
     BatchTooLarge,
     InvalidRequest,
@@ -20,6 +21,7 @@ from jobs.domain.errors import (
 )
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job, ends_of
+from jobs.domain.names import QUEUE_PATTERN
 from jobs.domain.priorities import parse_priority
 from jobs.domain.retry import normalise_error
 from jobs.domain.states import CODES, State, state_of

@@ -27,7 +27,7 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.jobs import JOB, JOB_ANSWER, JOB_ERROR, JOB_REQUEST, PRIORITY
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import LISTED, Duplicate, InvalidRequest, NotFound, OJSError
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job, JobKind

@@ -25,8 +25,8 @@ from jobs.api.schemas import (
     obj,
 )
 from jobs.api.schemas.queues import CHANGE, CONFIG_CHANGE
-from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import InvalidRequest, NotFound
+from jobs.domain.names import QUEUE_PATTERN
 from jobs.domain.states import State
 from jobs.domain.times import format_time
 from jobs.models import Queue

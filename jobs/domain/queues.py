@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from jobs.domain.durations import format_duration, parse_period
-from jobs.domain.envelope import MAX_MS, TYPE_PATTERN
+from jobs.domain.envelope import MAX_MS
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.limits import MOST, LimitPolicy, parse_policy, whole
+from jobs.domain.names import TYPE_PATTERN
 from jobs.domain.retry import DEFAULT_POLICY, RetryPolicy
 from jobs.domain.retry import parse_policy as parse_retry
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import InvalidRequest, TenantMismatch
 from tenancy.domain.errors import TenantConflict, TenantRequired
 

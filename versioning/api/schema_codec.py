@@ -23,8 +23,8 @@ from jobs.api.schemas import (
     obj,
     text,
 )
-from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN, URI_PATTERN
 from jobs.domain.errors import InvalidRequest, Unprocessable
+from jobs.domain.names import MAX_TYPE, TYPE_PATTERN, URI_PATTERN
 from versioning.domain.compatibility import Bump
 from versioning.domain.schema import Mode
 from versioning.domain.schema_errors import InvalidVersion

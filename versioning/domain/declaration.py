@@ -10,8 +10,8 @@ import orjson
 
 from jobs.domain import jsonio
 from jobs.domain.claim import Declaration
-from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
 from jobs.domain.errors import Unprocessable
+from jobs.domain.names import MAX_TYPE, TYPE_PATTERN
 from versioning.domain.errors import InvalidVersionRange
 from versioning.domain.version import Range, Version, parse_range
 

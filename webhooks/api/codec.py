@@ -5,7 +5,6 @@ from typing import Any
 
 from jobs.domain import jsonio
 from jobs.domain.address import is_local_name, is_private, literal, read_target
-from jobs.domain.envelope import QUEUE_PATTERN, TYPE_PATTERN
 from jobs.domain.errors import (
     InvalidRequest,
     PayloadTooLarge,
@@ -13,6 +12,7 @@ from jobs.domain.errors import (
     Unprocessable,
 )
 from jobs.domain.limits import whole
+from jobs.domain.names import QUEUE_PATTERN, TYPE_PATTERN
 from jobs.domain.times import format_time
 from webhooks.conf import conf
 from webhooks.domain.interest import is_pattern

@@ -16,7 +16,7 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.domain.envelope import TYPE_PATTERN
+from jobs.domain.names import TYPE_PATTERN
 from workflows.domain.kinds import CALLBACKS, FLOW_NAMES, Kind
 
 STATE: Schema = {"type": "string", "enum": sorted(set(FLOW_NAMES.values()))}

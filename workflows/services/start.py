@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.ids import new_id
 from jobs.models import DEFAULT_TENANT
 from jobs.repeat import repeated

@@ -8,7 +8,7 @@ document.
 import re
 from typing import Any
 
-from jobs.domain import durations, envelope, ids
+from jobs.domain import durations, envelope, ids, names
 from jobs.domain.states import State
 
 Schema = dict[str, Any]
@@ -72,8 +72,8 @@ OBJECT: Schema = {"type": "object"}
 META: Schema = {"type": "object", "propertyNames": {"pattern": "^[a-zA-Z0-9_.:-]{1,128}$"}}  # sent
 TIME = text(format="date-time")
 ID = matching(ids.PATTERN, description="UUIDv7 in lower case")
-QUEUE = matching(envelope.QUEUE_PATTERN)
-TYPE = matching(envelope.TYPE_PATTERN, maxLength=envelope.MAX_TYPE)
+QUEUE = matching(names.QUEUE_PATTERN)
+TYPE = matching(names.TYPE_PATTERN, maxLength=names.MAX_TYPE)
 STATE: Schema = {"type": "string", "enum": [state.value for state in State]}
 WORKER_ID = text(1, 256)
 LEASE_MS = integer(1000, envelope.MAX_MS)

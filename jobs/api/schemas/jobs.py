@@ -24,7 +24,7 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.domain import durations, envelope, priorities, retry, unique, version
+from jobs.domain import durations, envelope, names, priorities, retry, unique, version
 
 _NUMBERS = {
     "max_attempts": integer(0, retry.MAX_INT),
@@ -127,7 +127,7 @@ VERSION: Schema = {
     ],
 }
 JOB_REQUEST_MEMBERS = {
-    "type": matching(envelope.VERSIONED_TYPE_PATTERN),
+    "type": matching(names.VERSIONED_TYPE_PATTERN),
     "args": array(ANY),
     **optional(
         _OPTIONS
@@ -137,7 +137,7 @@ JOB_REQUEST_MEMBERS = {
             "meta": META,
             "timeout": integer(0, envelope.MAX_MS // 1000),
             "visibility_timeout": integer(1, envelope.MAX_MS // 1000),
-            "schema": matching(envelope.URI_PATTERN),
+            "schema": matching(names.URI_PATTERN),
             "version": VERSION,
             "options": obj(
                 {},

@@ -14,7 +14,7 @@ from jobs.api.schemas import (
     optional,
 )
 from jobs.api.schemas.jobs import RETRY_REQUEST
-from jobs.domain import durations, envelope, limits, queues
+from jobs.domain import durations, envelope, limits, names, queues
 
 PERIOD: Final[Schema] = {
     "description": "A duration (PT30S), a short form (30s) or a unit, longer than nothing",
@@ -93,7 +93,7 @@ CHANGE: Final = optional(
             ]
         },
         "allowed_job_types": array(
-            {"anyOf": [matching(envelope.TYPE_PATTERN), matching(queues.PREFIX)]},
+            {"anyOf": [matching(names.TYPE_PATTERN), matching(queues.PREFIX)]},
             minItems=1,
             maxItems=queues.MAX_TYPES,
         ),

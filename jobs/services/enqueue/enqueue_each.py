@@ -6,7 +6,7 @@ from django.db import transaction
 
 from jobs import extensions, spans
 from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.repeat import repeated

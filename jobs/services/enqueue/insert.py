@@ -20,7 +20,7 @@ from django.db import (
 from jobs import queries
 from jobs.conf import conf
 from jobs.domain.claim import LaneKey
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import Duplicate
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State

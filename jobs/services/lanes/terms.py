@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from jobs import queries
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import BackendUnavailable, InvalidRequest, OJSError, QueuePaused
 from jobs.domain.queues import QueueTerms, rate_of, terms_of
 from jobs.domain.retry import parse_policy

@@ -13,7 +13,6 @@ from jobs.api.override import decode_override
 from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.claim import FetchRequest
-from jobs.domain.envelope import META_NAME
 from jobs.domain.errors import (
     BatchTooLarge,
     InvalidRequest,
@@ -22,6 +21,7 @@ from jobs.domain.errors import (
     Unprocessable,
 )
 from jobs.domain.job import Job
+from jobs.domain.names import META_NAME
 from jobs.domain.states import State
 from jobs.models import Ready
 from jobs.queries import Completed, Failed, Requeued, ago

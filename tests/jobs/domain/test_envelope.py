@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.domain import jsonio
-from jobs.domain.envelope import KNOWN, MANAGED, JobDraft, Limits, attributes, parse_job
+from jobs.domain.draft import JobDraft, attributes
+from jobs.domain.envelope import KNOWN, MANAGED, Limits, parse_job
 from jobs.domain.errors import (
     InvalidRequest,
     InvalidRetryPolicy,

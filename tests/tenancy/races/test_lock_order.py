@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 
 from jobs.domain.claim import LaneKey
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.models import Job
 from jobs.services.enqueue import enqueue_each as enqueue_each_module
