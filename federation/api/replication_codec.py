@@ -27,8 +27,8 @@ from federation.services.replication.give_up import Answer as GivenUp
 from federation.services.replication.lag import Told
 from federation.services.replication.replication import Terms
 from jobs.api.admin.base import MAX_REASON, REASON, optional_text
-from jobs.api.codec import integer as integer_of
-from jobs.api.codec import list_of, queue_name
+from jobs.api.members import integer as integer_of
+from jobs.api.members import list_of, queue_name
 from jobs.api.schemas import (
     ANY,
     BOOLEAN,

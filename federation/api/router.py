@@ -23,7 +23,7 @@ from federation.services.routing.place import (
     wished,
 )
 from federation.services.routing.place_many import Outcome, place_many
-from jobs.api import codec as jobs_codec
+from jobs.api import job_codec, members
 from jobs.api.answer import Answer
 from jobs.api.base import error_body
 from jobs.api.openapi import operation
@@ -121,14 +121,14 @@ class RoutedView(FederationView):
     def read(self, body: dict[str, Any]) -> Wish:
         """Check a job as an enqueue here would, and read its routing members. Raises OJSError."""
         wish = wished(body)
-        draft = jobs_codec.decode_job(body)
+        draft = job_codec.decode_job(body)
         self.principal.require_enqueue([(draft.queue, draft.type)])
         _require_own(draft, self.caller)
         return wish
 
     def store(self, envelope: dict[str, Any]) -> Stored:
         """Enqueue one job here."""
-        return _stored(enqueue([jobs_codec.decode_job(envelope)], self.deduping)[0])
+        return _stored(enqueue([job_codec.decode_job(envelope)], self.deduping)[0])
 
     def store_many(self, envelopes: Sequence[dict[str, Any]]) -> list[Stored | OJSError]:
         """Enqueue several jobs here, each by itself; refused jobs get their error."""
@@ -136,7 +136,7 @@ class RoutedView(FederationView):
         drafts: dict[int, JobDraft] = {}
         for n, envelope in enumerate(envelopes):
             try:
-                drafts[n] = jobs_codec.decode_job(envelope)
+                drafts[n] = job_codec.decode_job(envelope)
             except OJSError as problem:  # its meta has become too large
                 found[n] = problem
         for n, outcome in zip(
@@ -160,8 +160,8 @@ def _stored(job: Job | None) -> Stored:
     if job is None:
         return 200, jsonio.dumps({"job": None, "dropped": True}), {}
     if job.deduplicated:
-        return 200, jobs_codec.job_answer(job, deduplicated=True), {DEDUPLICATED_HEADER: "true"}
-    return 201, jobs_codec.job_answer(job), {}
+        return 200, job_codec.job_answer(job, deduplicated=True), {DEDUPLICATED_HEADER: "true"}
+    return 201, job_codec.job_answer(job), {}
 
 
 class RoutedJobs(RoutedView):
@@ -216,7 +216,7 @@ class RoutedBatch(RoutedView):
 
         201: all jobs are stored; 207: some; 422: none. `results` are in the order of the request.
         """
-        raw = jobs_codec.list_of(self.body(), "jobs", MOST)
+        raw = members.list_of(self.body(), "jobs", MOST)
         outcomes: dict[int, Outcome] = {}
         wishes: dict[int, Wish] = {}
         for n, item in enumerate(raw):

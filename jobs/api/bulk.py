@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from rest_framework.request import Request
 
-from jobs.api import codec
+from jobs.api import job_codec
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView, error_body
 from jobs.api.jobs import REPEATED, decode_all
@@ -120,7 +120,7 @@ class BulkEnqueue(Repeatable):
         drafts: dict[int, JobDraft] = {}
         for n, item in enumerate(raw):
             try:
-                draft = codec.decode_batch_item(item)
+                draft = job_codec.decode_batch_item(item)
                 self.principal.require_enqueue([(draft.queue, draft.type)])
                 drafts[n] = draft
             except OJSError as problem:
@@ -161,7 +161,11 @@ class BulkEnqueue(Repeatable):
             error = error_body(outcome, self.identity)["error"]
             return {"index": index, "status": status, "error": error}
         status = "duplicate" if outcome.deduplicated else "created"
-        return {"index": index, "status": status, "job": codec.encode_job(self.as_seen(outcome))}
+        return {
+            "index": index,
+            "status": status,
+            "job": job_codec.encode_job(self.as_seen(outcome)),
+        }
 
 
 # --- verbs on stored jobs -------------------------------------------------------------------------

@@ -17,11 +17,11 @@ from rest_framework.request import Request
 
 from jobs.api.answer import Answer, EventStream
 from jobs.api.base import OJSView
-from jobs.api.codec import queue_name
 from jobs.api.event_codec import encode_event
 from jobs.api.events import FILTER, EventCollection, event_filter
 from jobs.api.jobs import JobDetail
 from jobs.api.media import SERVED, STREAM_TYPE
+from jobs.api.members import queue_name
 from jobs.api.openapi import operation
 from jobs.api.queues import known_name
 from jobs.api.schemas import text

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from jobs.api.access import Principal
-from jobs.api.codec import list_of, priority_of
+from jobs.api.members import list_of, priority_of
 from jobs.api.schemas import OBJECT, QUEUE, SPAN, STATE, TIME, Schema, array, obj, optional, text
 from jobs.api.schemas.jobs import PRIORITY
 from jobs.domain.bulk import JobFilter

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from jobs.api import codec
+from jobs.api import job_codec
 from jobs.api.schemas import ANY, OBJECT, TIME, Schema, array, component, integer, maybe, obj, text
 from jobs.api.schemas.jobs import JOB, JOB_ERROR, JOB_MEMBERS, RETRY
 from jobs.domain.job import Job, ends_of
@@ -69,7 +69,7 @@ JOB_SUMMARY = component(
 
 def job_detail(job: Job) -> bytes:
     """Write the whole job, flat and wrapped; two statements."""
-    return codec.job_answer(job, **details(job, replays_of([job.id]).get(job.id)))
+    return job_codec.job_answer(job, **details(job, replays_of([job.id]).get(job.id)))
 
 
 def details(job: Job, replay: Replay | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jobs.api import codec
+from jobs.api import members, worker_codec
 from jobs.api.schemas import (
     ANY,
     BOOLEAN,
@@ -72,17 +72,17 @@ FETCH = obj(
     optional(
         {
             "queues": {
-                **array(QUEUE, minItems=1, maxItems=codec.MAX_QUEUES),
+                **array(QUEUE, minItems=1, maxItems=worker_codec.MAX_QUEUES),
                 "description": "Needed where no pool names any",
             },
             "count": {
                 **integer(1, 2**53),
-                "description": f"At most {codec.MAX_COUNT} are handed out",
+                "description": f"At most {worker_codec.MAX_COUNT} are handed out",
             },
             "worker_id": WORKER_ID,
             "visibility_timeout_ms": LEASE_MS,
             "wait_ms": {
-                **integer(0, codec.MAX_WAIT_MS),
+                **integer(0, worker_codec.MAX_WAIT_MS),
                 "description": "Hold the request until a job arrives or the time is over",
             },
             "pool": POOL,
@@ -149,13 +149,13 @@ OWN_NACKED = obj(
 COUNT = integer(0, 2**31 - 1)
 OF_WORKER: Schema = optional(
     {
-        "state": {"type": "string", "enum": list(codec.STANDINGS)},
+        "state": {"type": "string", "enum": list(worker_codec.STANDINGS)},
         "active_jobs": {"anyOf": [array(text()), COUNT]},
         "active_job_ids": array(text()),
         "visibility_timeout_ms": LEASE_MS,
-        "hostname": text(0, codec.MAX_WORKER_ID),
+        "hostname": text(0, members.MAX_WORKER_ID),
         "pid": integer(0, 2**53),
-        "queues": array(QUEUE, maxItems=codec.MAX_QUEUES),
+        "queues": array(QUEUE, maxItems=worker_codec.MAX_QUEUES),
         "concurrency": COUNT,
         "labels": {"anyOf": [OBJECT, array(ANY)]},
         "started_at": TIME,
