@@ -309,7 +309,7 @@ WHILE = {
     "federation/transport.py": BOUNDED,
     "federation/wire.py": TIMED,
     "jobs/api/live.py": THREAD,
-    "jobs/api/streams.py": PAGES,
+    "jobs/api/follow.py": PAGES,
     "jobs/loops.py": THREAD,
     "jobs/management/commands/migrate.py": TIMED,
     "jobs/services/access/api_keys.py": SHRINKS,
