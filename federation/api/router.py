@@ -25,8 +25,8 @@ from federation.services.routing.place import (
 from federation.services.routing.place_many import Outcome, place_many
 from jobs.api import job_codec, members
 from jobs.api.answer import Answer
-from jobs.api.base import error_body
 from jobs.api.openapi import operation
+from jobs.api.problems import error_body
 from jobs.api.schemas import OBJECT, PROBLEM, TYPE, array, component, integer, obj, text
 from jobs.api.schemas.jobs import JOB, JOB_REQUEST
 from jobs.domain import jsonio

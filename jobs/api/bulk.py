@@ -9,9 +9,10 @@ from rest_framework.request import Request
 
 from jobs.api import job_codec
 from jobs.api.answer import Answer
-from jobs.api.base import OJSView, error_body
+from jobs.api.base import OJSView
 from jobs.api.jobs import REPEATED, decode_all
 from jobs.api.openapi import operation
+from jobs.api.problems import error_body
 from jobs.api.schemas import BOOLEAN, PROBLEM, array, integer, maybe, obj, text
 from jobs.api.schemas.jobs import JOB, JOB_REQUEST
 from jobs.api.targets import MOST, MOST_MATCHES, decode_targets, limited, require_covered, targets

@@ -9,8 +9,9 @@ from rest_framework.request import Request
 
 from jobs.api import job_codec, members, worker_codec
 from jobs.api.answer import Answer
-from jobs.api.base import OJSView, error_body
+from jobs.api.base import OJSView
 from jobs.api.openapi import operation
+from jobs.api.problems import error_body
 from jobs.api.schemas import workers as schemas
 from jobs.conf import conf
 from jobs.domain.claim import FetchRequest, split_queue
