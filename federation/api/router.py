@@ -40,6 +40,7 @@ from jobs.services.enqueue.enqueue_each import enqueue_each
 
 EXTENSION = "federation"
 MOST = 1_000
+LAST_STATUS = 599  # of HTTP
 HOP = "HTTP_" + HOP_HEADER.upper().replace("-", "_")
 FEDERATION = component(
     "Federation",
@@ -56,7 +57,7 @@ FEDERATION = component(
 # the body of the region's answer; the region may be another server
 PLACED = obj({"federation": FEDERATION}, {"job": JOB}, additionalProperties=True)
 RESULT = obj(
-    {"index": integer(0), "status": integer(100, 599)},
+    {"index": integer(0), "status": integer(HTTPStatus.CONTINUE.value, LAST_STATUS)},
     {"job": OBJECT, "error": PROBLEM, "federation": FEDERATION},
 )
 COUNTS = {"results": array(RESULT), "enqueued": integer(0), "failed": integer(0)}

@@ -3,8 +3,10 @@
 from federation.api.codec import SHOWN
 from federation.domain.config import (
     MAX_BATCH,
+    MAX_FAILURES,
     MAX_REDIRECTS,
     MAX_REGIONS,
+    MAX_SECONDS,
     Extra,
     InDoubt,
     Mode,
@@ -12,7 +14,16 @@ from federation.domain.config import (
 )
 from federation.domain.health import Status
 from federation.domain.reading import SHOWN as AUTH_SHOWN
-from federation.domain.region import ID_PATTERN, MAX_ID, MAX_NUMBER, MAX_SECRET, REFERENCES
+from federation.domain.region import (
+    ID_PATTERN,
+    MAX_ID,
+    MAX_NUMBER,
+    MAX_SECRET,
+    MAX_TAG,
+    MAX_TAGS,
+    MAX_URL,
+    REFERENCES,
+)
 from jobs.api.schemas import (
     BOOLEAN,
     NUMBER,
@@ -79,7 +90,7 @@ LOAD = component(
 )
 MEMBERS: Schema = {
     "weight": integer(0, MAX_NUMBER),
-    "tags": array(text(1, 64), maxItems=64),
+    "tags": array(text(1, MAX_TAG), maxItems=MAX_TAGS),
     "is_hub": BOOLEAN,
     "enabled": BOOLEAN,
     "drain": BOOLEAN,
@@ -108,11 +119,11 @@ GIVEN: Schema = {
     **MEMBERS,
     "auth": maybe(GIVEN_AUTH),
 }
-URL = text(1, 2048, format="uri", description="https, without credentials, query and fragment")
+URL = text(1, MAX_URL, format="uri", description="https, without credentials, query and fragment")
 POST = obj({"id": REGION_ID, "url": URL}, GIVEN, additionalProperties=False)
 PUT = obj({"url": URL}, {"id": REGION_ID, **GIVEN}, additionalProperties=False)
 PATCH = obj({}, {"id": REGION_ID, "url": URL, **GIVEN}, additionalProperties=False)
-SECONDS: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 86_400}
+SECONDS: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_SECONDS}
 IDS = array(REGION_ID, maxItems=MAX_REGIONS)
 STRATEGIES = ("affinity", "overflow", *(str(one) for one in Extra))
 CONFIG_MEMBERS: Schema = {
@@ -128,9 +139,9 @@ CONFIG_MEMBERS: Schema = {
     "circuit_breaker": obj(
         {},
         {
-            "failure_threshold": integer(1, 1_000),
+            "failure_threshold": integer(1, MAX_FAILURES),
             "cooldown_seconds": SECONDS,
-            "open_after_failures": {**integer(1, 1_000), "description": "failure_threshold"},
+            "open_after_failures": {**integer(1, MAX_FAILURES), "description": "failure_threshold"},
             "half_open_after_seconds": {**SECONDS, "description": "cooldown_seconds"},
             "probe_count": {"description": "Not read: there is one probe"},
         },

@@ -12,8 +12,8 @@ from django.http.response import HttpResponseBase
 from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
 from jobs.domain.errors import InvalidRequest, Unsupported
 from jobs.domain.ids import request_id
+from jobs.domain.wire_bounds import MAX_REQUEST_ID
 
-MAX_REQUEST_ID = 128
 MAX_BLOCK_S = 30
 SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 READABLE = frozenset(map(chr, range(33, 127)))

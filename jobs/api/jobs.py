@@ -33,6 +33,7 @@ from jobs.domain.ids import is_id
 from jobs.domain.job import Job, JobKind
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.domain.times import format_time
+from jobs.domain.wire_bounds import MAX_BATCH, MAX_RESULT_WAIT_S
 from jobs.metrics import observe_enqueue
 from jobs.services.dispatch.result import job_or_wait
 from jobs.services.enqueue.enqueue import enqueue
@@ -45,7 +46,7 @@ from jobs.services.read.show import show
 
 LISTED_BY = ("queue", "type", "tenant")
 STATES = [state.value for state in State]
-MAX_WAIT_S, MAX_TIMEOUT, MAX_DIGITS = 25, 3600, 6
+MAX_WAIT_S, MAX_DIGITS = 25, 6
 
 LIST = obj(
     {"jobs": array(JOB), "total": integer(0), "pagination": PAGINATION},
@@ -167,7 +168,7 @@ class JobBatch(OJSView):
                 {"dropped": array(integer(0))},
             )
         },
-        body=obj({"jobs": array(JOB_REQUEST, minItems=1, maxItems=10_000)}),
+        body=obj({"jobs": array(JOB_REQUEST, minItems=1, maxItems=MAX_BATCH)}),
         headers={201: (REPEATED,)},
         refusals=(409, 429),
     )
@@ -286,7 +287,10 @@ class JobResult(JobDetail):
         {200: RESULT},
         query={
             "wait": {"type": "string", "enum": ["true", "false", ""]},
-            "timeout": {**integer(0, 3600), "description": "Seconds, at most 25 are waited"},
+            "timeout": {
+                **integer(0, MAX_RESULT_WAIT_S),
+                "description": "Seconds, at most 25 are waited",
+            },
         },
         refusals=(404,),
     )
@@ -319,9 +323,11 @@ def decode_wait(request: Request) -> float:
     if wait not in {"", "true", "false"}:
         raise InvalidRequest.field("wait", "must be true or false", wait[:100])
     raw = query.get("timeout") or str(MAX_WAIT_S)
-    if not (raw.isascii() and raw.isdigit() and len(raw) < MAX_DIGITS and int(raw) <= MAX_TIMEOUT):
+    if not (
+        raw.isascii() and raw.isdigit() and len(raw) < MAX_DIGITS and int(raw) <= MAX_RESULT_WAIT_S
+    ):
         raise InvalidRequest.field(
-            "timeout", f"must be whole seconds from 0 to {MAX_TIMEOUT}", raw[:100]
+            "timeout", f"must be whole seconds from 0 to {MAX_RESULT_WAIT_S}", raw[:100]
         )
     return min(MAX_WAIT_S, int(raw)) if wait == "true" else 0
 

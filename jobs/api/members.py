@@ -7,9 +7,9 @@ from jobs.domain.claim import POOL_PATTERN
 from jobs.domain.errors import BatchTooLarge, InvalidRequest, OJSError, Unprocessable
 from jobs.domain.names import QUEUE_PATTERN
 from jobs.domain.priorities import parse_priority
+from jobs.domain.wire_bounds import MAX_WHOLE, MAX_WORKER_ID
 
 _T = TypeVar("_T")
-MAX_WORKER_ID = 256
 
 
 def list_of(body: Mapping[str, Any], name: str, most: int) -> list[Any]:
@@ -60,7 +60,9 @@ def queue_name(field: str, value: object) -> str:
     return value
 
 
-def integer(body: Mapping[str, Any], name: str, *, low: int = 0, high: int = 2**53) -> int | None:
+def integer(
+    body: Mapping[str, Any], name: str, *, low: int = 0, high: int = MAX_WHOLE
+) -> int | None:
     """Read an optional integer; 10.0 is an integer, true is not. Raises InvalidRequest."""
     raw = body.get(name)
     if raw is None:

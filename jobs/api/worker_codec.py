@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from jobs import extensions, queries
-from jobs.api.members import MAX_WORKER_ID, integer, job_id, pool_name, queue_name, worker_id
+from jobs.api.members import integer, job_id, pool_name, queue_name, worker_id
 from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.claim import Declaration, FetchRequest, split_queue
@@ -15,16 +15,20 @@ from jobs.domain.names import QUEUE_PATTERN
 from jobs.domain.retry import normalise_error
 from jobs.domain.states import State, state_of
 from jobs.domain.times import format_time, parse_time
+from jobs.domain.wire_bounds import (
+    MAX_COUNT,
+    MAX_INT,
+    MAX_MS,
+    MAX_QUEUES,
+    MAX_WAIT_MS,
+    MAX_WORKER_ID,
+    MIN_LEASE_MS,
+)
 from jobs.domain.wishes import read_wish
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
 from jobs.services.workers.heartbeat import Answer, Report, Standing
 
-MAX_COUNT = 100
-MAX_QUEUES = 100
-MAX_WAIT_MS = 20_000
-MIN_LEASE_MS = 1000
-MAX_LEASE_MS = 10 * 365 * 86_400_000
 STANDINGS = {
     "running": Standing.RUNNING,
     "quiet": Standing.QUIET,
@@ -56,7 +60,7 @@ def decode_fetch(body: Mapping[str, Any], *, tenant: str | None = None) -> Fetch
         queues=tuple(queues),
         count=min(count or 1, MAX_COUNT),
         worker_id=worker_id(body),
-        visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_LEASE_MS),
+        visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_MS),
         tenant=tenant,
         bound_to=tenant,
         pool=pool_name(body),
@@ -106,11 +110,11 @@ def decode_heartbeat(body: Mapping[str, Any], *, tenant: str | None = None) -> R
         is_draining=state in DRAINING,
         active_ids=tuple(i for i in ids if is_id(i)),
         active_jobs=number,
-        visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_LEASE_MS),
+        visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_MS),
         hostname=_text(body, "hostname"),
         pid=integer(body, "pid"),
         queues=queues,
-        concurrency=integer(body, "concurrency", high=2**31 - 1),
+        concurrency=integer(body, "concurrency", high=MAX_INT),
         labels=_labels(body),
         started_at=None if started is None else parse_time(started, "started_at"),
         pool=pool_name(body),
@@ -184,7 +188,7 @@ def _active(body: Mapping[str, Any]) -> tuple[list[Any], int]:
     raw = body.get("active_jobs")
     if isinstance(raw, list):
         return _ids("active_jobs", raw), len(raw)
-    number = integer(body, "active_jobs", high=2**31 - 1)
+    number = integer(body, "active_jobs", high=MAX_INT)
     ids = body.get("active_job_ids")
     if ids is None:
         return [], number or 0

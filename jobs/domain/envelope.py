@@ -22,17 +22,25 @@ from jobs.domain.errors import (
 from jobs.domain.ids import is_id, new_id
 from jobs.domain.keys import allowed
 from jobs.domain.limits import parse_rate_limit
-from jobs.domain.names import MAX_TYPE, META_NAME, QUEUE_PATTERN, TYPE_PATTERN, URI_PATTERN
+from jobs.domain.names import META_NAME, QUEUE_PATTERN, TYPE_PATTERN, URI_PATTERN
 from jobs.domain.priorities import parse_priority
 from jobs.domain.retry import DEFAULT_POLICY, RetryPolicy, parse_policy
 from jobs.domain.times import read_time
 from jobs.domain.unique import read_policy
+from jobs.domain.wire_bounds import (
+    MAX_META_NAME,
+    MAX_MS,
+    MAX_QUEUE,
+    MAX_TAG,
+    MAX_TAGS,
+    MAX_TYPE,
+    MIN_LEASE_MS,
+)
 
 VERSION_PATTERN: Final = re.compile(r"1(\.0(\.\d+(-[0-9A-Za-z.-]+)?)?)?", re.ASCII)
-MAX_MS: Final = 10 * 365 * 86_400_000
-MAX_TAGS, MAX_TAG = 64, 128
 KEEP_RESULT, NO_RESULT = -1, 0  # values of `result_ttl` besides seconds. Spec: contract 10.6
 SPECVERSION: Final = "1.0"
+NAME_RULE: Final = f"must be named by 1 to {MAX_META_NAME} of a-z, A-Z, 0-9 and _.:-"
 
 # Set by the server alone; a client's value is dropped. Spec: contract 1.2
 MANAGED: Final = frozenset(
@@ -125,7 +133,7 @@ def _check_names(meta: Mapping[str, Any]) -> None:
     Spec: contract 31.3.
     """
     problems = [
-        Problem(f"meta.{name[:128]}", "must be named by 1 to 128 of a-z, A-Z, 0-9 and _.:-")
+        Problem(f"meta.{name[:MAX_META_NAME]}", NAME_RULE)
         for name in meta
         if not META_NAME.fullmatch(name)
     ]
@@ -191,7 +199,7 @@ class _Reader:
         timeout_ms, in_seconds = self.duration("timeout", low_ms=0)
         job.timeout_ms, job.timeout_in_seconds = timeout_ms or None, in_seconds and bool(timeout_ms)
         job.visibility_ms, job.visibility_in_seconds = self.duration(
-            "visibility_timeout", low_ms=1000
+            "visibility_timeout", low_ms=MIN_LEASE_MS
         )
         job.scheduled_at, job.scheduled_in_ms = self.schedule()
         job.expires_at, job.expires_in_ms = self.time("expires_at")
@@ -264,7 +272,9 @@ class _Reader:
             return "default"
         if not isinstance(value, str) or not QUEUE_PATTERN.fullmatch(value):
             self.refuse(
-                "queue", "must be 1 to 128 of a-z, 0-9, '.' and '-', not '.' or '-' first", value
+                "queue",
+                f"must be 1 to {MAX_QUEUE} of a-z, 0-9, '.' and '-', not '.' or '-' first",
+                value,
             )
         return str(value)
 

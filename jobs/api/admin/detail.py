@@ -10,6 +10,7 @@ from jobs.api.schemas.jobs import JOB, JOB_ERROR, JOB_MEMBERS, RETRY
 from jobs.domain.job import Job, ends_of
 from jobs.domain.states import state_of
 from jobs.domain.times import format_time
+from jobs.domain.wire_bounds import MAX_REQUEST_ID
 from jobs.models import DEFAULT_TENANT, Replay
 from jobs.services.outcome.dead_letter import replays_of
 from jobs.services.outcome.progress import progress_of
@@ -33,7 +34,7 @@ DETAIL_MEMBERS: Schema = {
         "checkpoint": ANY,
         "replay_count": integer(0),
         "lease_until": TIME,
-        "request_id": text(1, 128),
+        "request_id": text(1, MAX_REQUEST_ID),
         "metadata": obj({}, {name: maybe(TIME) for name in MOMENTS}),
     },
     "required": [
