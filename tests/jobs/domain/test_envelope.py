@@ -280,16 +280,6 @@ def test_an_unknown_name_is_kept_where_it_was(name: str, value: Any) -> None:
     assert attributes(parsed(**{name: value}))[name] == value
 
 
-def test_d5_seconds_are_returned_when_only_they_were_sent() -> None:
-    assert attributes(parsed(timeout=5))["timeout"] == 5
-    assert attributes(parsed(timeout=5))["timeout_ms"] == 5000
-    assert "timeout" not in attributes(parsed(timeout=5, timeout_ms=7000))
-    assert attributes(parsed(timeout=5, timeout_ms=7000))["timeout_ms"] == 7000
-    assert "timeout" not in attributes(parsed(timeout_ms=7000))
-    assert attributes(parsed(visibility_timeout=5))["visibility_timeout"] == 5
-    assert "visibility_timeout" not in attributes(parsed(visibility_timeout_ms=5000))
-
-
 # --- 1.6: limits ----------------------------------------------------------------------------------
 
 
