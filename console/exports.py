@@ -13,7 +13,7 @@ import orjson
 
 from console.columns import Column
 from console.models import ExportPart, Operation
-from jobs.api.codec import encode_job
+from jobs.api.job_codec import encode_job
 from jobs.domain.classified import classification
 from jobs.domain.job import Job
 from jobs.domain.times import format_time

@@ -13,7 +13,7 @@ from federation.services.replication import capture, copies_age, dedupe, lag, la
 from federation.services.replication.doubts import Settler
 from federation.services.replication.replicate import replicator
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.vault import Resealed
 from jobs.extensions import (
     Alerts,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of

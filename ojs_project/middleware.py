@@ -8,7 +8,8 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 from django.utils.module_loading import import_string
 
-from jobs.api.base import check_path, plain_error
+from jobs.api.base import check_path
+from jobs.api.problems import plain_error
 from jobs.domain.errors import InvalidRequest, OJSError
 from ojs_project.hosts import refusal
 from ojs_project.problems import problem_answer

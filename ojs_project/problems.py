@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
 from jobs.api.answer import PASSING, RETRY_AFTER
-from jobs.api.base import plain_error
+from jobs.api.problems import plain_error
 from jobs.domain.errors import OJSError
 
 

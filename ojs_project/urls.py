@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from jobs.api.base import database_error
+from jobs.api.problems import database_error
 from jobs.api.urls import fallback
 from jobs.domain.errors import BackendError, InvalidRequest, NotFound, PermissionDenied
 from ojs_project.problems import problem_answer

@@ -10,7 +10,7 @@ from typing_extensions import override
 from jobs.conf import read_anew
 from jobs.domain.caller import Caller
 from jobs.domain.claim import LaneKey
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job

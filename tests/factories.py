@@ -11,7 +11,8 @@ from factory.base import DictFactory, Factory
 from factory.declarations import LazyFunction
 
 from jobs.domain.claim import FetchRequest
-from jobs.domain.envelope import JobDraft, parse_job
+from jobs.domain.draft import JobDraft
+from jobs.domain.envelope import parse_job
 from jobs.domain.job import Job
 from jobs.domain.retry import normalise_error
 from jobs.domain.states import CODES, State

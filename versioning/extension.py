@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from jobs.domain.caller import Caller
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job

@@ -7,7 +7,7 @@ from django.apps import apps
 
 from console.one_job import OfOneJob
 from console.story import attempts, steps
-from jobs.api.codec import encode_job
+from jobs.api.job_codec import encode_job
 from jobs.domain.bulk import REVIVED
 from jobs.domain.classified import classification
 from jobs.domain.job import Job

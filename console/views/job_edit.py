@@ -11,7 +11,7 @@ from console import classified
 from console.access import denied
 from console.callers import caller_of
 from console.one_job import OfOneJob
-from jobs.api.codec import decode_job, encode_job
+from jobs.api.job_codec import decode_job, encode_job
 from jobs.api.override import decode_override
 from jobs.api.schemas.jobs import JOB_REQUEST_MEMBERS
 from jobs.domain import jsonio

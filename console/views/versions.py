@@ -13,9 +13,10 @@ from console.callers import caller_of
 from console.pages import Page
 from console.refusals import Wrong
 from console.versions import RulesCard, rule_lines, slower
-from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
 from jobs.domain.errors import Conflict, OJSError
+from jobs.domain.names import TYPE_PATTERN
 from jobs.domain.version import Version, parse_version
+from jobs.domain.wire_bounds import MAX_TYPE
 from jobs.services.audit.audit import done_to
 from versioning.models import Routing
 from versioning.services import routing, touched, types

@@ -5,7 +5,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from federation.api import codec
+from federation.api import codec, schemas
 from federation.api.base import FederationView
 from federation.services.registry.regions import registry
 from federation.services.registry.registry import EPOCH, Registry
@@ -22,7 +22,7 @@ BACKENDS = obj(
         "backends": array(
             obj(
                 {
-                    **codec.SEEN,
+                    **schemas.SEEN,
                     "weight": integer(0),
                     "tags": array(text(1)),
                     "is_local": BOOLEAN,
@@ -45,8 +45,8 @@ STATISTICS = obj(
         "regions": array(
             obj(
                 {
-                    "id": codec.REGION_ID,
-                    "status": codec.STATUS,
+                    "id": schemas.REGION_ID,
+                    "status": schemas.STATUS,
                     "latency_ms": maybe(integer(0)),
                     "replication_lag_ms": maybe(integer(0)),
                     "jobs": maybe(JOBS),

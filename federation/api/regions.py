@@ -5,7 +5,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from federation.api import codec
+from federation.api import codec, schemas
 from federation.api.base import FederationView
 from federation.domain.breaker import State
 from federation.domain.errors import FederationConfigError
@@ -24,7 +24,7 @@ from jobs.api.schemas import obj
 from jobs.domain.errors import Unprocessable
 
 EXTENSION = "federation"
-PATH: dict[str, Any] = {"region_id": codec.REGION_ID}
+PATH: dict[str, Any] = {"region_id": schemas.REGION_ID}
 EMPTY = obj({}, additionalProperties=False)
 
 
@@ -52,7 +52,7 @@ class RegionCollection(RegionView):
 
     @operation(
         "listRegions",
-        {200: list_of(codec.REGION, "regions")},
+        {200: list_of(schemas.REGION, "regions")},
         query=NUMBERED,
         extension=EXTENSION,
     )
@@ -66,8 +66,8 @@ class RegionCollection(RegionView):
 
     @operation(
         "createRegion",
-        {201: codec.REGION},
-        body=codec.POST,
+        {201: schemas.REGION},
+        body=schemas.POST,
         headers={201: ("Location",)},
         refusals=(409,),
         extension=EXTENSION,
@@ -82,15 +82,15 @@ class RegionCollection(RegionView):
 class RegionDetail(RegionView):
     """One region."""
 
-    @operation("getRegion", {200: codec.REGION}, path=PATH, refusals=(404,), extension=EXTENSION)
+    @operation("getRegion", {200: schemas.REGION}, path=PATH, refusals=(404,), extension=EXTENSION)
     def get(self, request: Request, region_id: str) -> Answer:
         """Show a region, its health and its load."""
         return self.shown(configure.find(region_id))
 
     @operation(
         "putRegion",
-        {201: codec.REGION, 200: codec.REGION},
-        body=codec.PUT,
+        {201: schemas.REGION, 200: schemas.REGION},
+        body=schemas.PUT,
         path=PATH,
         extension=EXTENSION,
     )
@@ -105,8 +105,8 @@ class RegionDetail(RegionView):
 
     @operation(
         "patchRegion",
-        {200: codec.REGION},
-        body=codec.PATCH,
+        {200: schemas.REGION},
+        body=schemas.PATCH,
         path=PATH,
         refusals=(404,),
         extension=EXTENSION,
@@ -131,7 +131,7 @@ class RegionProbe(RegionView):
 
     @operation(
         "probeRegion",
-        {200: codec.REGION},
+        {200: schemas.REGION},
         body=EMPTY,
         needs_body=False,
         path=PATH,
@@ -151,7 +151,7 @@ class RegionBreaker(RegionView):
 
     @operation(
         "setRegionBreaker",
-        {200: codec.REGION},
+        {200: schemas.REGION},
         body=obj(
             {"state": {"type": "string", "enum": ["open", "closed"]}}, additionalProperties=False
         ),
@@ -178,7 +178,7 @@ class RegionDrain(RegionView):
 
     @operation(
         "drainRegion",
-        {200: codec.REGION},
+        {200: schemas.REGION},
         body=EMPTY,
         needs_body=False,
         path=PATH,
@@ -202,7 +202,7 @@ class RegionUndrain(RegionDrain):
 
     @operation(
         "undrainRegion",
-        {200: codec.REGION},
+        {200: schemas.REGION},
         body=EMPTY,
         needs_body=False,
         path=PATH,
@@ -217,14 +217,14 @@ class RegionUndrain(RegionDrain):
 class Configuration(RegionView):
     """The configuration of the federation."""
 
-    @operation("getFederationConfig", {200: codec.CONFIG}, extension=EXTENSION)
+    @operation("getFederationConfig", {200: schemas.CONFIG}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
         """Show the configuration in force; `problem` has the reason if there is none."""
         known = registry()
         return Answer(codec.encode_config(known.config, known.problem))
 
     @operation(
-        "putFederationConfig", {200: codec.CONFIG}, body=codec.PUT_CONFIG, extension=EXTENSION
+        "putFederationConfig", {200: schemas.CONFIG}, body=schemas.PUT_CONFIG, extension=EXTENSION
     )
     def put(self, request: Request) -> Answer:
         """Replace the configuration of the federation.

@@ -10,15 +10,7 @@ from federation.domain.doubts import MAX_CLAIMS, Claim, Outcome
 from federation.domain.doubts import decode as decode_claim
 from federation.domain.errors import FederationConfigError
 from federation.domain.region import ID_PATTERN, ID_RULE, MAX_ID, check_id
-from federation.domain.replica import (
-    BOUNDS,
-    MAX_ATTEMPT,
-    MAX_REVISION,
-    Replica,
-    check,
-    decode,
-    encode,
-)
+from federation.domain.replica import BOUNDS, Replica, check, decode, encode
 from federation.models import FederatedJob
 from federation.services.replication.adopt import MOST, WHY_NOT, Adopted, Order
 from federation.services.replication.forget_region import Forgotten
@@ -27,8 +19,8 @@ from federation.services.replication.give_up import Answer as GivenUp
 from federation.services.replication.lag import Told
 from federation.services.replication.replication import Terms
 from jobs.api.admin.base import MAX_REASON, REASON, optional_text
-from jobs.api.codec import integer as integer_of
-from jobs.api.codec import list_of, queue_name
+from jobs.api.members import integer as integer_of
+from jobs.api.members import list_of, queue_name
 from jobs.api.schemas import (
     ANY,
     BOOLEAN,
@@ -47,7 +39,9 @@ from jobs.api.schemas import (
 )
 from jobs.domain.errors import InvalidRequest, OJSError
 from jobs.domain.ids import is_id
+from jobs.domain.priorities import MAX_PRIORITY
 from jobs.domain.times import parse_time
+from jobs.domain.wire_bounds import MAX_INT, MAX_TENANT, MAX_WHOLE
 
 T = TypeVar("T")
 
@@ -59,13 +53,13 @@ FACTS: dict[str, Schema] = {
     "type": TYPE,
     "queue": QUEUE,
     "state": STATE,
-    "priority": integer(-100, 100),
+    "priority": integer(-MAX_PRIORITY, MAX_PRIORITY),
     "attempt": integer(0),
     "created_at": TIME,
     "enqueued_at": TIME,
     "completed_at": maybe(TIME),
-    "revision": integer(0, MAX_REVISION),
-    "tenant_id": text(1, 255),
+    "revision": integer(0, MAX_WHOLE),
+    "tenant_id": text(1, MAX_TENANT),
 }
 ADOPTS = obj({"region": REGION_ID, "job_id": ID}, additionalProperties=False)
 MORE: dict[str, Schema] = {
@@ -73,7 +67,7 @@ MORE: dict[str, Schema] = {
     "adopts": maybe(ADOPTS),
 }
 REVISION = obj(
-    {**FACTS, "revision": integer(1, MAX_REVISION), "attempt": integer(0, MAX_ATTEMPT)},
+    {**FACTS, "revision": integer(1, MAX_WHOLE), "attempt": integer(0, MAX_INT)},
     {**MORE, "args": array(ANY), "meta": OBJECT, "envelope": OBJECT},
     additionalProperties=False,
 )
@@ -153,7 +147,7 @@ ADOPTED = obj(
 CLAIM = obj(
     {
         "federation_id": ID,
-        "tenant_id": text(1, 255),
+        "tenant_id": text(1, MAX_TENANT),
         "job_id": ID,
         "enqueued_at": TIME,
         "started": BOOLEAN,

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from federation.api import codec
+from federation.api import codec, schemas
 from federation.api.base import FederationView
 from federation.domain.meta import DEDUPLICATED_HEADER
 from federation.services.registry.regions import registry
@@ -23,29 +23,30 @@ from federation.services.routing.place import (
     wished,
 )
 from federation.services.routing.place_many import Outcome, place_many
-from jobs.api import codec as jobs_codec
+from jobs.api import job_codec, members
 from jobs.api.answer import Answer
-from jobs.api.base import error_body
 from jobs.api.openapi import operation
+from jobs.api.problems import error_body
 from jobs.api.schemas import OBJECT, PROBLEM, TYPE, array, component, integer, obj, text
 from jobs.api.schemas.jobs import JOB, JOB_REQUEST
 from jobs.domain import jsonio
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import VERSIONED_TYPE_PATTERN as VERSIONED_TYPE
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import BulkFailed, InvalidRequest, OJSError, TenantMismatch
 from jobs.domain.job import Job
+from jobs.domain.names import VERSIONED_TYPE_PATTERN as VERSIONED_TYPE
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.enqueue_each import enqueue_each
 
 EXTENSION = "federation"
 MOST = 1_000
+LAST_STATUS = 599  # of HTTP
 HOP = "HTTP_" + HOP_HEADER.upper().replace("-", "_")
 FEDERATION = component(
     "Federation",
     obj(
         {
-            "target_region": codec.REGION_ID,
+            "target_region": schemas.REGION_ID,
             "strategy": text(1),
             "federation_id": text(1),
             "redirects": integer(0),
@@ -56,7 +57,7 @@ FEDERATION = component(
 # the body of the region's answer; the region may be another server
 PLACED = obj({"federation": FEDERATION}, {"job": JOB}, additionalProperties=True)
 RESULT = obj(
-    {"index": integer(0), "status": integer(100, 599)},
+    {"index": integer(0), "status": integer(HTTPStatus.CONTINUE.value, LAST_STATUS)},
     {"job": OBJECT, "error": PROBLEM, "federation": FEDERATION},
 )
 COUNTS = {"results": array(RESULT), "enqueued": integer(0), "failed": integer(0)}
@@ -65,7 +66,7 @@ COUNTS = {"results": array(RESULT), "enqueued": integer(0), "failed": integer(0)
 class Regions(FederationView):
     """The regions as this router sees them."""
 
-    @operation("listFederationRegions", {200: codec.REGIONS}, extension=EXTENSION)
+    @operation("listFederationRegions", {200: schemas.REGIONS}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
         """List the regions with status, latency and breaker."""
         return Answer(codec.encode_regions(registry()))
@@ -76,7 +77,7 @@ class Route(FederationView):
 
     @operation(
         "routeJob",
-        {200: codec.ROUTE},
+        {200: schemas.ROUTE},
         body=obj({}, {"type": TYPE, "meta": OBJECT}),
         refusals=(409, 503),
         extension=EXTENSION,
@@ -99,7 +100,7 @@ class Route(FederationView):
 class FederationHealth(FederationView):
     """The health of the federation."""
 
-    @operation("getFederationHealth", {200: codec.FEDERATION_HEALTH}, extension=EXTENSION)
+    @operation("getFederationHealth", {200: schemas.FEDERATION_HEALTH}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
         """Show the health: healthy with all regions healthy, unhealthy with none, else degraded."""
         return Answer(codec.encode_health(registry(), lags_ms()))
@@ -121,14 +122,14 @@ class RoutedView(FederationView):
     def read(self, body: dict[str, Any]) -> Wish:
         """Check a job as an enqueue here would, and read its routing members. Raises OJSError."""
         wish = wished(body)
-        draft = jobs_codec.decode_job(body)
+        draft = job_codec.decode_job(body)
         self.principal.require_enqueue([(draft.queue, draft.type)])
         _require_own(draft, self.caller)
         return wish
 
     def store(self, envelope: dict[str, Any]) -> Stored:
         """Enqueue one job here."""
-        return _stored(enqueue([jobs_codec.decode_job(envelope)], self.deduping)[0])
+        return _stored(enqueue([job_codec.decode_job(envelope)], self.deduping)[0])
 
     def store_many(self, envelopes: Sequence[dict[str, Any]]) -> list[Stored | OJSError]:
         """Enqueue several jobs here, each by itself; refused jobs get their error."""
@@ -136,7 +137,7 @@ class RoutedView(FederationView):
         drafts: dict[int, JobDraft] = {}
         for n, envelope in enumerate(envelopes):
             try:
-                drafts[n] = jobs_codec.decode_job(envelope)
+                drafts[n] = job_codec.decode_job(envelope)
             except OJSError as problem:  # its meta has become too large
                 found[n] = problem
         for n, outcome in zip(
@@ -160,8 +161,8 @@ def _stored(job: Job | None) -> Stored:
     if job is None:
         return 200, jsonio.dumps({"job": None, "dropped": True}), {}
     if job.deduplicated:
-        return 200, jobs_codec.job_answer(job, deduplicated=True), {DEDUPLICATED_HEADER: "true"}
-    return 201, jobs_codec.job_answer(job), {}
+        return 200, job_codec.job_answer(job, deduplicated=True), {DEDUPLICATED_HEADER: "true"}
+    return 201, job_codec.job_answer(job), {}
 
 
 class RoutedJobs(RoutedView):
@@ -216,7 +217,7 @@ class RoutedBatch(RoutedView):
 
         201: all jobs are stored; 207: some; 422: none. `results` are in the order of the request.
         """
-        raw = jobs_codec.list_of(self.body(), "jobs", MOST)
+        raw = members.list_of(self.body(), "jobs", MOST)
         outcomes: dict[int, Outcome] = {}
         wishes: dict[int, Wish] = {}
         for n, item in enumerate(raw):

@@ -17,6 +17,7 @@ from federation.domain.region import Region, check_id
 MAX_REGIONS: Final = 256
 MAX_REDIRECTS: Final = 16
 MAX_SECONDS: Final = 86_400
+MAX_FAILURES: Final = 1_000  # until a circuit breaker opens
 MAX_BATCH: Final = 10_000
 
 
@@ -74,7 +75,7 @@ class CircuitBreaker:
 
     def __post_init__(self) -> None:
         """Check. Raises FederationConfigError."""
-        check_count("circuit_breaker.failure_threshold", self.failure_threshold, 1, 1_000)
+        check_count("circuit_breaker.failure_threshold", self.failure_threshold, 1, MAX_FAILURES)
         check_seconds("circuit_breaker.cooldown_seconds", self.cooldown_seconds)
 
 

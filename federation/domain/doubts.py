@@ -17,8 +17,8 @@ from jobs.domain.errors import InvalidRequest
 from jobs.domain.ids import is_id
 from jobs.domain.states import State
 from jobs.domain.times import format_time, read_time
+from jobs.domain.wire_bounds import MAX_TENANT
 
-MAX_TENANT: Final = 255
 MAX_CLAIMS: Final = 1_000
 MEMBERS: Final = frozenset({"federation_id", "tenant_id", "job_id", "enqueued_at", "started"})
 

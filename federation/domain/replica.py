@@ -13,16 +13,14 @@ from typing import Any, Final
 from federation.domain.errors import FederationConfigError
 from federation.domain.meta import FEDERATION_ID, REPLICATED_FROM
 from federation.domain.region import ID_RULE, check_id
-from jobs.domain.envelope import MAX_TYPE, QUEUE_PATTERN, TYPE_PATTERN
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.ids import is_id
+from jobs.domain.names import QUEUE_PATTERN, TYPE_PATTERN
 from jobs.domain.priorities import MAX_PRIORITY
 from jobs.domain.states import TERMINAL, WAITING, State
 from jobs.domain.times import format_time, read_time
+from jobs.domain.wire_bounds import MAX_INT, MAX_TENANT, MAX_TYPE, MAX_WHOLE
 
-MAX_REVISION: Final = 2**53
-MAX_ATTEMPT: Final = 2**31 - 1
-MAX_TENANT: Final = 255
 # pinned to its region; a workflow or a schedule follows it there
 PINNED, FOLLOWED = "region", "extension"
 BOUNDS: Final = (PINNED, FOLLOWED)
@@ -106,11 +104,11 @@ def decode(raw: object, name: str) -> Replica:
         queue=read.matching("queue", QUEUE_PATTERN.fullmatch, MAX_TYPE),
         state=read.one_of("state", STATES),
         priority=read.whole("priority", -MAX_PRIORITY, MAX_PRIORITY),
-        attempt=read.whole("attempt", 0, MAX_ATTEMPT),
+        attempt=read.whole("attempt", 0, MAX_INT),
         created_at=read.time("created_at"),
         enqueued_at=to_milliseconds(read.time("enqueued_at")),
         completed_at=None if raw["completed_at"] is None else read.time("completed_at"),
-        revision=read.whole("revision", 1, MAX_REVISION),
+        revision=read.whole("revision", 1, MAX_WHOLE),
         bound_to=None if raw.get("bound_to") is None else read.one_of("bound_to", BOUNDS),
         adopts=read.adoption(),
         payload=read.payload(),

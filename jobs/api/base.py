@@ -1,63 +1,50 @@
-"""Shared parts of all OJS endpoints: media types, access, headers and the error body.
+"""The base of all OJS endpoints: access, limits, the body of the request, and the answer.
 
 Spec: contract 3.1, 4, 31. A view method returns an `Answer`; for anything else it raises OJSError.
 """
 
-import logging
-import re
-from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from collections.abc import Mapping
+from functools import lru_cache
 from time import perf_counter
 from typing import Any, ClassVar
 
-from django.core.exceptions import SuspiciousOperation
 from django.db import DatabaseError, InterfaceError
-from django.http import HttpRequest, HttpResponse, UnreadablePostError
-from django.http.response import HttpResponseBase
-from rest_framework import exceptions
+from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from jobs.api.access import OPEN, Principal, authenticate
 from jobs.api.answer import Answer
+from jobs.api.headers import (
+    block_ms,
+    check_content_type,
+    check_version,
+    chosen_request_id,
+    client_address,
+    content_length,
+    stamp,
+)
 from jobs.api.limiter import Allowance, limits_requests
-from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
 from jobs.api.openapi import OperationSchema
+from jobs.api.problems import as_ojs_error, error_response
 from jobs.conf import conf
 from jobs.domain import jsonio
 from jobs.domain.caller import Caller
 from jobs.domain.classified import SEEN, classification, redacted
 from jobs.domain.errors import (
-    BackendError,
-    InvalidPayload,
     InvalidRequest,
     MethodNotAllowed,
-    NotFound,
     OJSError,
     PayloadTooLarge,
     PermissionDenied,
-    RateLimited,
-    Unauthenticated,
-    Unsupported,
 )
-from jobs.domain.ids import request_id
 from jobs.domain.job import Job
 from jobs.domain.permits import Required, Tenants
-from jobs.domain.sqlstates import MISTAKE
 from jobs.domain.tracing import trace_context
 from jobs.extensions import RequestHooks, implementers
 from jobs.metrics import observe_request
 from jobs.permits import table
-from jobs.repeat import refusal
 from jobs.services.audit.audit import denied, record
-from jobs.services.storage import refused
-
-logger = logging.getLogger("ojs.api")
-
-MAX_REQUEST_ID = 128
-MAX_BLOCK_S = 30
-SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
-READABLE = frozenset(map(chr, range(33, 127)))
 
 
 class OJSView(APIView):
@@ -92,7 +79,7 @@ class OJSView(APIView):
         """Check version and access before the handler runs, instead of all of DRF's checks."""
         self._check_method()
         check_path(self.http)
-        _check_version(self.http)
+        check_version(self.http)
         _check_query(self.http)
         method = "GET" if request.method == "HEAD" else request.method or ""
         wanted = self.required(method)
@@ -177,7 +164,7 @@ class OJSView(APIView):
             self.principal.tenant,
             self.principal.tenant if self.principal.is_narrowed else None,
             self.identity,
-            _block_ms(self.http),
+            block_ms(self.http),
             self.told,
             self.http.META.get("REMOTE_ADDR"),
             self._stamps(),
@@ -200,7 +187,7 @@ class OJSView(APIView):
     def charge(self, tokens: int, *, enqueues: bool) -> None:
         """Count the request, or its jobs, for its principal. Raises RateLimited."""
         if limits_requests():
-            who = _address(self.http) if self.is_anybody else self.principal.name
+            who = client_address(self.http) if self.is_anybody else self.principal.name
             self.allowance.charge(who, tokens, enqueues=enqueues, may_refuse=self.may_refuse)
 
     def body(self) -> dict[str, Any]:
@@ -215,7 +202,7 @@ class OJSView(APIView):
     def raw_body(self, *, needs_type: bool = True) -> bytes:
         """Read the bytes within the size limit, after checking type and encoding."""
         request = self.http
-        length = _content_length(request)
+        length = content_length(request)
         if not length and "HTTP_TRANSFER_ENCODING" in request.META:
             length = _read_chunks(request)
         if length > conf().max_body_bytes:
@@ -223,14 +210,16 @@ class OJSView(APIView):
         if length and request.META.get("HTTP_CONTENT_ENCODING", "identity") != "identity":
             raise InvalidRequest.field("Content-Encoding", "only identity is supported")
         if length or needs_type:
-            _check_content_type(request.META.get("CONTENT_TYPE", ""), has_body=bool(length))
+            check_content_type(request.META.get("CONTENT_TYPE", ""), has_body=bool(length))
         return request.body
 
     def handle_exception(self, exc: Exception) -> Any:
         """Render every problem in the OJS shape."""
         problem = as_ojs_error(exc)
         if isinstance(problem, PermissionDenied):
-            who = Caller(problem.principal, request_id=self.identity, address=_address(self.http))
+            who = Caller(
+                problem.principal, request_id=self.identity, address=client_address(self.http)
+            )
             denied(who, self.http.path, str(problem.details.get("operation", problem.message)))
         return error_response(problem, self.identity)
 
@@ -273,15 +262,6 @@ def _required(view: type[OJSView], method: str) -> Required | None:
     return table().operations.get(operation) if operation else None
 
 
-def _check_version(request: HttpRequest) -> None:
-    wanted = request.META.get("HTTP_OJS_VERSION")
-    if wanted and wanted.partition(".")[0].strip() != "1":
-        raise Unsupported(
-            f"OJS-Version {wanted[:40]!r} is not spoken here",
-            details={"field": "OJS-Version", "expected": OJS_VERSION, "received": wanted[:40]},
-        )
-
-
 def check_path(request: HttpRequest) -> None:
     """Refuse a path with U+0000, which the database cannot store. Raises InvalidRequest."""
     if "\0" in request.path_info:
@@ -296,125 +276,7 @@ def _check_query(request: HttpRequest) -> None:
                 raise InvalidRequest.field(name, "must not contain the character U+0000")
 
 
-def _block_ms(request: HttpRequest) -> int:
-    """Read how long to wait for room in a full queue, at most 30 s. Spec: contract 27, BP-6."""
-    raw = request.META.get("HTTP_OJS_BLOCK_TIMEOUT")
-    if raw is None:
-        return 0
-    if not SECONDS.fullmatch(raw):
-        raise InvalidRequest.field("OJS-Block-Timeout", "must be a number of seconds", raw[:100])
-    return round(min(float(raw), MAX_BLOCK_S) * 1000)
-
-
-def _address(request: HttpRequest) -> str:
-    return str(request.META.get("REMOTE_ADDR", ""))
-
-
-def _content_length(request: HttpRequest) -> int:
-    raw = request.META.get("CONTENT_LENGTH") or "0"
-    if not (raw.isascii() and raw.isdigit()):
-        raise InvalidRequest.field("Content-Length", "must be a whole number", raw[:100])
-    return int(raw)
-
-
 def _read_chunks(request: HttpRequest) -> int:
     """Read a body without a length, which Django considers empty; returns its size."""
     request._body = request.META["wsgi.input"].read(conf().max_body_bytes + 1)
     return len(request._body)
-
-
-def _check_content_type(raw: str, *, has_body: bool) -> None:
-    kind = raw.partition(";")[0].strip().lower()
-    if kind not in {OJS_TYPE, JSON_TYPE} and (has_body or kind):
-        raise InvalidRequest.field("Content-Type", f"must be {OJS_TYPE} or {JSON_TYPE}", raw[:100])
-
-
-def chosen_request_id(request: HttpRequest) -> str:
-    """Return the client's request id when it is printable and short, else a new one."""
-    sent = request.META.get("HTTP_X_REQUEST_ID", "")
-    return sent if 1 <= len(sent) <= MAX_REQUEST_ID and READABLE.issuperset(sent) else request_id()
-
-
-def stamp(response: HttpResponseBase, identity: str, more: Mapping[str, str]) -> None:
-    """Set the headers that every answer has. Spec: contract 3.1, 27.3, 31.4."""
-    headers = response.headers
-    headers["OJS-Version"] = OJS_VERSION
-    headers["X-Request-Id"] = identity
-    headers["X-Content-Type-Options"] = "nosniff"  # jobs contain foreign data
-    if "Cache-Control" not in headers:
-        headers["Cache-Control"] = "no-store"
-    for name, value in more.items():
-        headers[name] = value
-
-
-def error_body(problem: OJSError, identity: str) -> dict[str, Any]:
-    """Build the one error shape. Spec: contract 4.1."""
-    docs = conf().docs_url + problem.code
-    return {
-        "error": {
-            "code": problem.code,
-            "type": problem.type,
-            "message": problem.message,
-            "retryable": problem.retryable,
-            "details": problem.details,
-            "hint": problem.hint,
-            "docs_url": docs,
-            "doc_url": docs,
-            "request_id": identity,
-            **problem.extra,
-        }
-    }
-
-
-def error_response(problem: OJSError, identity: str) -> Answer:
-    """Render an error."""
-    return Answer(error_body(problem, identity), status=problem.status, headers=problem.headers)
-
-
-def plain_error(problem: OJSError, request: HttpRequest) -> HttpResponse:
-    """Render an error outside DRF: unknown paths and failures of the framework itself."""
-    identity = chosen_request_id(request)
-    answer = error_response(problem, identity)
-    answer.settle(request)
-    stamp(answer, identity, Allowance().headers())
-    return answer
-
-
-@cache
-def _framework_errors() -> Mapping[type[Exception], Callable[[Any], OJSError]]:
-    return {
-        exceptions.ParseError: lambda e: InvalidPayload(str(e.detail)),
-        exceptions.UnsupportedMediaType: lambda e: InvalidRequest(str(e.detail)),
-        exceptions.NotAuthenticated: lambda e: Unauthenticated(str(e.detail)),
-        exceptions.AuthenticationFailed: lambda e: Unauthenticated(str(e.detail)),
-        exceptions.PermissionDenied: lambda e: PermissionDenied(str(e.detail)),
-        exceptions.NotFound: lambda e: NotFound("no such resource"),
-        exceptions.Throttled: lambda e: RateLimited(str(e.detail)),
-        exceptions.ValidationError: lambda e: InvalidRequest(str(e.detail)),
-        # an unknown host name, a body that ends early
-        SuspiciousOperation: lambda e: InvalidRequest("the request is not acceptable"),
-        UnreadablePostError: lambda e: InvalidPayload("the body could not be read"),
-    }
-
-
-def as_ojs_error(exc: Exception) -> OJSError:
-    """Translate any exception; an unforeseen one is logged and stays generic."""
-    if isinstance(exc, OJSError):
-        return exc
-    for kind, translate in _framework_errors().items():
-        if isinstance(exc, kind):
-            return translate(exc)
-    if isinstance(exc, DatabaseError | InterfaceError):
-        return database_error(exc)
-    logger.error("request.failed", exc_info=exc)
-    return BackendError("the server failed to answer")
-
-
-def database_error(exc: DatabaseError | InterfaceError) -> OJSError:
-    """Translate an error of the database: by its code, see `jobs/domain/sqlstates.py`."""
-    found = refusal(exc) or MISTAKE
-    refused.note(exc)
-    if found.error is BackendError:
-        logger.error("request.failed", exc_info=exc)
-    # the connection may have been lost during a commit: a client that retries must know
-    return found.error(found.message, details={} if found.is_undone else {"outcome": "unknown"})

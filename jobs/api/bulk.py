@@ -7,17 +7,18 @@ from typing import Any, ClassVar
 
 from rest_framework.request import Request
 
-from jobs.api import codec
+from jobs.api import job_codec
 from jobs.api.answer import Answer
-from jobs.api.base import OJSView, error_body
+from jobs.api.base import OJSView
 from jobs.api.jobs import REPEATED, decode_all
 from jobs.api.openapi import operation
+from jobs.api.problems import error_body
 from jobs.api.schemas import BOOLEAN, PROBLEM, array, integer, maybe, obj, text
 from jobs.api.schemas.jobs import JOB, JOB_REQUEST
 from jobs.api.targets import MOST, MOST_MATCHES, decode_targets, limited, require_covered, targets
 from jobs.domain import jsonio
 from jobs.domain.bulk import ALLOWED_TO_CLIENTS, DEFAULTS, DONE, JobFilter, Verb
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import BulkFailed, Duplicate, InvalidRequest, OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import State
@@ -120,7 +121,7 @@ class BulkEnqueue(Repeatable):
         drafts: dict[int, JobDraft] = {}
         for n, item in enumerate(raw):
             try:
-                draft = codec.decode_batch_item(item)
+                draft = job_codec.decode_batch_item(item)
                 self.principal.require_enqueue([(draft.queue, draft.type)])
                 drafts[n] = draft
             except OJSError as problem:
@@ -161,7 +162,11 @@ class BulkEnqueue(Repeatable):
             error = error_body(outcome, self.identity)["error"]
             return {"index": index, "status": status, "error": error}
         status = "duplicate" if outcome.deduplicated else "created"
-        return {"index": index, "status": status, "job": codec.encode_job(self.as_seen(outcome))}
+        return {
+            "index": index,
+            "status": status,
+            "job": job_codec.encode_job(self.as_seen(outcome)),
+        }
 
 
 # --- verbs on stored jobs -------------------------------------------------------------------------

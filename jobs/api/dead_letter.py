@@ -12,14 +12,8 @@ import orjson
 from rest_framework.request import Request
 
 from jobs import queries
-from jobs.api import codec
-from jobs.api.admin.base import (
-    SINCE,
-    moment,
-    moment_of,
-    plain,
-    require_confirm,
-)
+from jobs.api import job_codec
+from jobs.api.admin.base import SINCE, moment, moment_of, plain, require_confirm
 from jobs.api.admin.detail import JOB_DETAIL, details, replay_facts
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
@@ -193,7 +187,7 @@ def encode_dead(jobs: Sequence[Job]) -> list[orjson.Fragment]:
     """Encode list items: the envelope with its errors and how often it was replayed."""
     replays = replays_of([job.id for job in jobs])
     return [
-        codec.encode_job(
+        job_codec.encode_job(
             job,
             errors=[] if job.errors is None else orjson.Fragment(job.errors),
             replay_count=replay_facts(job, replays.get(job.id))["replay_count"],
@@ -309,7 +303,7 @@ class DeadLetterJob(JobDetail):
         self.visible(job_id)
         job = dead_letter(job_id)
         more = details(job, replays_of([job.id]).get(job.id))
-        return Answer(codec.job_answer(self.as_seen(job), **more))
+        return Answer(job_codec.job_answer(self.as_seen(job), **more))
 
     @operation(
         "deleteDeadLetterJob",
@@ -348,7 +342,7 @@ class DeadLetterRetry(JobDetail):
         if override and override.queue:
             self.principal.require_enqueue([(override.queue, job.type)])
         retried = operate.retry_dead_letter(job_id, override, self.caller)
-        return Answer(codec.job_answer(self.as_seen(retried)))
+        return Answer(job_codec.job_answer(self.as_seen(retried)))
 
 
 class DeadLetterRetryAll(OJSView):

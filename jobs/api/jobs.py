@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from rest_framework.request import Request
 
-from jobs.api import codec
+from jobs.api import job_codec, members
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
@@ -27,12 +27,13 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.jobs import JOB, JOB_ANSWER, JOB_ERROR, JOB_REQUEST, PRIORITY
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import LISTED, Duplicate, InvalidRequest, NotFound, OJSError
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job, JobKind
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.domain.times import format_time
+from jobs.domain.wire_bounds import MAX_BATCH, MAX_RESULT_WAIT_S
 from jobs.metrics import observe_enqueue
 from jobs.services.dispatch.result import job_or_wait
 from jobs.services.enqueue.enqueue import enqueue
@@ -45,7 +46,7 @@ from jobs.services.read.show import show
 
 LISTED_BY = ("queue", "type", "tenant")
 STATES = [state.value for state in State]
-MAX_WAIT_S, MAX_TIMEOUT, MAX_DIGITS = 25, 3600, 6
+MAX_WAIT_S, MAX_DIGITS = 25, 6
 
 LIST = obj(
     {"jobs": array(JOB), "total": integer(0), "pagination": PAGINATION},
@@ -103,7 +104,7 @@ class JobCollection(OJSView):
             raise InvalidRequest.field("state", f"must be one of {', '.join(STATES)}", state[:100])
         found = find_jobs(self.wanted(request, state), offset=window.offset, limit=window.limit)
         answer = {
-            "jobs": codec.encode_all(self.as_seen(job, is_listed=True) for job in found.jobs),
+            "jobs": job_codec.encode_all(self.as_seen(job, is_listed=True) for job in found.jobs),
             "total": found.total,
             "pagination": window.answer(found.total),
         }
@@ -139,17 +140,17 @@ class JobCollection(OJSView):
         stored job and its `unique` policy is `ignore`. Or `OJS-Federation-Dedupe: 1` was sent with
         a federation id that is stored.
         """
-        draft = codec.decode_job(self.body())
+        draft = job_codec.decode_job(self.body())
         self.principal.require_enqueue([(draft.queue, draft.type)])
         self.charge(1, enqueues=True)
         job = enqueue([draft], self.caller)[0]
         if job is None:
             return Answer({"job": None, "dropped": True})
         if job.deduplicated:
-            return Answer({"job": codec.encode_job(self.as_seen(job)), "deduplicated": True})
+            return Answer({"job": job_codec.encode_job(self.as_seen(job)), "deduplicated": True})
         observe_enqueue(draft.queue, perf_counter() - self.began)
         location = f"/ojs/v1/jobs/{job.id}"
-        return Answer(codec.job_answer(job), status=201, headers={"Location": location})
+        return Answer(job_codec.job_answer(job), status=201, headers={"Location": location})
 
 
 class JobBatch(OJSView):
@@ -167,7 +168,7 @@ class JobBatch(OJSView):
                 {"dropped": array(integer(0))},
             )
         },
-        body=obj({"jobs": array(JOB_REQUEST, minItems=1, maxItems=10_000)}),
+        body=obj({"jobs": array(JOB_REQUEST, minItems=1, maxItems=MAX_BATCH)}),
         headers={201: (REPEATED,)},
         refusals=(409, 429),
     )
@@ -178,7 +179,7 @@ class JobBatch(OJSView):
         job has `deduplicated` if it equals a stored job and its `unique` policy is `ignore`, or if
         it was stored before.
         """
-        drafts = decode_all(codec.decode_batch(self.body()))
+        drafts = decode_all(job_codec.decode_batch(self.body()))
         self.principal.require_enqueue((draft.queue, draft.type) for draft in drafts)
         self.charge(len(drafts), enqueues=True)
         try:
@@ -197,7 +198,11 @@ class JobBatch(OJSView):
 
 def encode_stored(job: Job) -> Any:
     """Encode the answer at one position of a batch."""
-    return codec.encode_job(job, deduplicated=True) if job.deduplicated else codec.encode_job(job)
+    return (
+        job_codec.encode_job(job, deduplicated=True)
+        if job.deduplicated
+        else job_codec.encode_job(job)
+    )
 
 
 def decode_all(raw: list[Any]) -> list[JobDraft]:
@@ -205,7 +210,7 @@ def decode_all(raw: list[Any]) -> list[JobDraft]:
     drafts, problems = [], []
     for index, item in enumerate(raw):
         try:
-            drafts.append(codec.decode_batch_item(item))
+            drafts.append(job_codec.decode_batch_item(item))
         except OJSError as problem:
             problem.details["index"] = index
             problems.append(problem)
@@ -222,7 +227,7 @@ class JobDetail(OJSView):
     @operation("getJob", {200: JOB_ANSWER}, refusals=(404,))
     def get(self, request: Request, job_id: str) -> Answer:
         """Show a job."""
-        return Answer(codec.job_answer(self.as_seen(self.visible(job_id))))
+        return Answer(job_codec.job_answer(self.as_seen(self.visible(job_id))))
 
     @operation(
         "changeJob", {200: JOB_ANSWER}, body=obj({"priority": PRIORITY}), refusals=(404, 409)
@@ -232,7 +237,7 @@ class JobDetail(OJSView):
         priority = decode_priority(self.body())
         self.changeable(job_id)
         return Answer(
-            codec.job_answer(self.as_seen(change_priority(job_id, priority, self.caller)))
+            job_codec.job_answer(self.as_seen(change_priority(job_id, priority, self.caller)))
         )
 
     @operation("cancelJob", {200: JOB_ANSWER}, refusals=(404, 409))
@@ -240,7 +245,7 @@ class JobDetail(OJSView):
         """Cancel a job."""
         self.changeable(job_id)
         job, previous = cancel(job_id, self.principal.name)
-        return Answer(codec.job_answer(self.as_seen(job), previous_state=previous.value))
+        return Answer(job_codec.job_answer(self.as_seen(job), previous_state=previous.value))
 
     def visible(self, job_id: str) -> Job:
         """Read a job the caller may see. Raises NotFound, also for another tenant's job."""
@@ -269,7 +274,7 @@ class JobActivation(JobDetail):
         self.optional_body()
         self.changeable(job_id)
         job = activate(job_id)
-        return Answer(codec.job_answer(self.as_seen(job), previous_state=State.PENDING.value))
+        return Answer(job_codec.job_answer(self.as_seen(job), previous_state=State.PENDING.value))
 
 
 class JobResult(JobDetail):
@@ -282,7 +287,10 @@ class JobResult(JobDetail):
         {200: RESULT},
         query={
             "wait": {"type": "string", "enum": ["true", "false", ""]},
-            "timeout": {**integer(0, 3600), "description": "Seconds, at most 25 are waited"},
+            "timeout": {
+                **integer(0, MAX_RESULT_WAIT_S),
+                "description": "Seconds, at most 25 are waited",
+            },
         },
         refusals=(404,),
     )
@@ -315,9 +323,11 @@ def decode_wait(request: Request) -> float:
     if wait not in {"", "true", "false"}:
         raise InvalidRequest.field("wait", "must be true or false", wait[:100])
     raw = query.get("timeout") or str(MAX_WAIT_S)
-    if not (raw.isascii() and raw.isdigit() and len(raw) < MAX_DIGITS and int(raw) <= MAX_TIMEOUT):
+    if not (
+        raw.isascii() and raw.isdigit() and len(raw) < MAX_DIGITS and int(raw) <= MAX_RESULT_WAIT_S
+    ):
         raise InvalidRequest.field(
-            "timeout", f"must be whole seconds from 0 to {MAX_TIMEOUT}", raw[:100]
+            "timeout", f"must be whole seconds from 0 to {MAX_RESULT_WAIT_S}", raw[:100]
         )
     return min(MAX_WAIT_S, int(raw)) if wait == "true" else 0
 
@@ -358,4 +368,4 @@ def decode_priority(body: Mapping[str, Any]) -> int:
     """Read `priority` by the rules of PUSH. Raises InvalidRequest."""
     if body.get("priority") is None:
         raise InvalidRequest.field("priority", "is required", body.get("priority"))
-    return codec.priority_of(body["priority"])
+    return members.priority_of(body["priority"])

@@ -11,21 +11,14 @@ from django.db import connections
 from rest_framework.request import Request
 
 from jobs.api.answer import Answer
+from jobs.api.follow import Plan, follow, last_event_id, opened
+from jobs.api.frames import frame, shutdown_frame
 from jobs.api.jobs import JobDetail
 from jobs.api.media import STREAM_TYPE
 from jobs.api.openapi import operation
 from jobs.api.progress import encode_progress
 from jobs.api.schemas import text
-from jobs.api.streams import (
-    Plan,
-    StreamView,
-    follow,
-    frame,
-    is_end,
-    last_event_id,
-    opened,
-    shutdown_frame,
-)
+from jobs.api.streams import StreamView, is_end
 from jobs.conf import conf
 from jobs.domain.events import Kind
 from jobs.domain.job import Job

@@ -15,6 +15,7 @@ from jobs.api.media import OJS_VERSION, SERVED
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, array, component, integer, obj, text
 from jobs.conf import conf
+from jobs.domain.wire_bounds import MAX_QUEUE, MAX_TYPE
 from jobs.extensions import Facts, ReportHooks, implementers
 
 CORE_TIER: Final = "core"  # features that are no extension
@@ -91,6 +92,7 @@ NAMED: Final = (
     "batch_enqueue", "cron_jobs", "dead_letter", "delayed_jobs", "job_ttl", "priority_queues",
     "rate_limiting", "schema_validation", "unique_jobs", "workflows", "pause_resume",
 )  # fmt: skip
+TOP_LEVEL: Final = 4  # of conformance
 DETAIL = array(obj({"name": text(1), "uri": text(1), "version": text(1)}))
 MANIFEST = component(
     "Manifest",
@@ -101,7 +103,7 @@ MANIFEST = component(
             "implementation": obj(
                 {name: text(1) for name in ("name", "version", "language", "homepage")}
             ),
-            "conformance_level": integer(0, 4),
+            "conformance_level": integer(0, TOP_LEVEL),
             "conformance_tier": text(1),
             "protocols": array(text(1)),
             "backend": {"const": "postgres"},
@@ -208,8 +210,8 @@ def _limits() -> dict[str, Any]:
     return {
         "max_envelope_bytes": conf().max_envelope_bytes,
         "max_meta_bytes": conf().max_meta_bytes,
-        "max_queue_name_bytes": 128,
-        "max_job_type_bytes": 255,
+        "max_queue_name_bytes": MAX_QUEUE,
+        "max_job_type_bytes": MAX_TYPE,
         "max_result_bytes": conf().max_result_bytes,
         "max_batch_size": conf().max_batch,
         "supported_compression": [],

@@ -19,6 +19,7 @@ from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
 from jobs.api.schemas import COMPONENTS, ERROR, ID, QUEUE, WORKER_ID, Schema, integer, maybe, text
 from jobs.domain.errors import OJSError
 from jobs.domain.permits import Required
+from jobs.domain.wire_bounds import MAX_REQUEST_ID
 from jobs.extensions import RequestHooks
 from jobs.permits import table
 
@@ -37,13 +38,14 @@ PARAMETERS: dict[str, Schema] = {
     "RequestId": {
         "name": "X-Request-Id",
         "in": "header",
-        "description": "Echoed when printable and at most 128 characters long, else replaced.",
+        "description": f"Echoed when printable and at most {MAX_REQUEST_ID} characters long, "
+        "else replaced.",
         "schema": text(),
     },
 }
 HEADERS: dict[str, Schema] = {
     "OJS-Version": {"required": True, "schema": {"const": OJS_VERSION}},
-    "X-Request-Id": {"required": True, "schema": text(1, 128)},
+    "X-Request-Id": {"required": True, "schema": text(1, MAX_REQUEST_ID)},
     "Location": {"required": True, "description": "Path of the new resource", "schema": text(1)},
     "WWW-Authenticate": {"required": True, "schema": {"const": "Bearer"}},
     "Retry-After": {"description": "Seconds", "schema": integer(0)},

@@ -8,15 +8,16 @@ from rest_framework.request import Request
 
 from jobs.api.schemas import Schema, integer, text
 from jobs.domain.errors import InvalidRequest
+from jobs.domain.wire_bounds import MAX_OFFSET
 
-DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, MAX_DIGITS = 50, 200, 1_000_000, 7
+DEFAULT_LIMIT, MAX_LIMIT, MAX_DIGITS = 50, 200, 7
 LOWEST = {"per_page": 1, "limit": 1, "page": 1, "offset": 0}
 CURSOR: Schema = {**text(format="cursor"), "description": "`next_cursor` of the page before"}
 NUMBERED: dict[str, Schema] = {
-    "page": integer(1, 1_000_000),
-    "per_page": {**integer(1, 1_000_000), "description": "At most 100 are shown"},
-    "limit": {**integer(1, 1_000_000), "description": "For exports; at most 10,000 are shown"},
-    "offset": integer(0, 1_000_000),
+    "page": integer(1, MAX_OFFSET),
+    "per_page": {**integer(1, MAX_OFFSET), "description": "At most 100 are shown"},
+    "limit": {**integer(1, MAX_OFFSET), "description": "For exports; at most 10,000 are shown"},
+    "offset": integer(0, MAX_OFFSET),
     "cursor": CURSOR,
 }
 QUERY: dict[str, Schema] = {

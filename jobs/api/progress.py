@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.http import http_date
 from rest_framework.request import Request
 
-from jobs.api import codec
+from jobs.api import members
 from jobs.api.answer import Answer
 from jobs.api.jobs import JobDetail
 from jobs.api.openapi import operation
@@ -147,7 +147,7 @@ class JobProgress(ProgressView):
         Clamped to 0 to 1; never falls within an attempt; only reports of active jobs are stored.
         """
         body = self.body()
-        wanted, worker_id = decode_progress(body, "progress", 1.0), codec.worker_id(body)
+        wanted, worker_id = decode_progress(body, "progress", 1.0), members.worker_id(body)
         return self.reported(job_id, wanted, worker_id)
 
 
@@ -169,6 +169,6 @@ class WorkerProgress(ProgressView):
     def post(self, request: Request) -> Answer:
         """Report progress in percent."""
         body = self.body()
-        job_id = codec.job_id(body)
-        wanted, worker_id = decode_progress(body, "percentage", 100.0), codec.worker_id(body)
+        job_id = members.job_id(body)
+        wanted, worker_id = decode_progress(body, "percentage", 100.0), members.worker_id(body)
         return self.reported(job_id, wanted, worker_id)

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api import codec
+from jobs.api import members
 from jobs.api.admin.queues import OF_DETAIL, PAUSED_AT, queue_detail
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
@@ -28,7 +28,7 @@ CONFIGURED = obj(CONFIGURATION, {**OF_DETAIL, **PAUSED_AT})
 def _change(view: OJSView, name: str, change: dict[str, Any], *, strict: bool) -> dict[str, Any]:
     """Change the configuration of a queue, or that of new queues; returns it as stored."""
     if name != TEMPLATE:
-        codec.queue_name("name", name)
+        members.queue_name("name", name)
     return reconfigure(name, change, view.caller, strict=strict)
 
 
@@ -89,7 +89,7 @@ class AdminQueueRateLimit(OJSView):
     @operation("setQueueRateLimit", {200: CONFIGURED}, body=QUEUE_RATE)
     def put(self, request: Request, name: str) -> Answer:
         """Limit the starts of a queue's jobs in a period, or its running jobs."""
-        codec.queue_name("name", name)
+        members.queue_name("name", name)
         self.principal.require_queues("configure", [name])
         body = self.body()
         change: dict[str, Any] = {}

@@ -5,7 +5,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api import codec
+from jobs.api import members
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
@@ -25,8 +25,8 @@ from jobs.api.schemas import (
     obj,
 )
 from jobs.api.schemas.queues import CHANGE, CONFIG_CHANGE
-from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import InvalidRequest, NotFound
+from jobs.domain.names import QUEUE_PATTERN
 from jobs.domain.states import State
 from jobs.domain.times import format_time
 from jobs.models import Queue
@@ -152,7 +152,7 @@ def encode_config(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
 
 def decode_new(body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """Return the name and the configuration of a new queue."""
-    name = codec.queue_name("name", body.get("name"))
+    name = members.queue_name("name", body.get("name"))
     config = body.get("config")
     if config is None:
         config = {}
@@ -250,7 +250,7 @@ class QueueDetail(OJSView):
             )
         target = body.get("target_queue", request.query_params.get("target_queue"))
         if target is not None:
-            target = codec.queue_name("target_queue", target)
+            target = members.queue_name("target_queue", target)
         gone = delete(known_name(name), strategy, self.principal.name, target)
         facts: dict[str, Any] = {"strategy": strategy, "jobs_affected": gone.jobs_affected}
         if strategy == "move":
@@ -325,7 +325,7 @@ class QueuePause(OJSView):
         """Stop handing out a queue's jobs; idempotent, makes an unknown queue."""
         self.optional_body()
         self.principal.require_queues("pause", [name])
-        numbers, at = pause(codec.queue_name("name", name), self.caller)
+        numbers, at = pause(members.queue_name("name", name), self.caller)
         return Answer({**encode_stats(numbers), "paused_at": format_time(at)})
 
 
@@ -339,5 +339,5 @@ class QueueResume(OJSView):
         """Hand out a queue's jobs again; idempotent, makes an unknown queue."""
         self.optional_body()
         self.principal.require_queues("resume", [name])
-        numbers, at = resume(codec.queue_name("name", name), self.caller)
+        numbers, at = resume(members.queue_name("name", name), self.caller)
         return Answer({**encode_stats(numbers), "resumed_at": format_time(at)})

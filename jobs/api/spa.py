@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils._os import safe_join
 from django.views.decorators.http import require_safe
 
-from jobs.api.base import plain_error
+from jobs.api.problems import plain_error
 from jobs.api.session import staff
 from jobs.conf import conf
 from jobs.domain.errors import NotFound

@@ -1,60 +1,37 @@
 """Server-sent events: of one job, one queue, or all visible events. Spec: contract 25.3.
 
-A view checks access and finds the followed job or queue, in a request thread. The stream's own
-thread makes the frames (see `EventStream`), and uses the database only to resume.
+A view checks access and finds the followed job or queue, in a request thread. `follow.py` runs the
+stream, `frames.py` renders its bytes.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from time import monotonic
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
-from django.db import connections
-from django.utils import timezone
 from rest_framework.request import Request
 
-from jobs.api.answer import Answer, EventStream
+from jobs.api.answer import Answer
 from jobs.api.base import OJSView
-from jobs.api.codec import queue_name
-from jobs.api.event_codec import encode_event
 from jobs.api.events import FILTER, EventCollection, event_filter
+from jobs.api.follow import Plan, follow, last_event_id
+from jobs.api.frames import frame, names, render, state_changed
 from jobs.api.jobs import JobDetail
 from jobs.api.media import SERVED, STREAM_TYPE
+from jobs.api.members import queue_name
 from jobs.api.openapi import operation
 from jobs.api.queues import known_name
 from jobs.api.schemas import text
 from jobs.conf import conf
-from jobs.domain import jsonio
-from jobs.domain.errors import InvalidRequest, RealtimeUnavailable
-from jobs.domain.events import NAMES, STATE_CHANGED, Kind, matches
-from jobs.domain.place import FIRST, Place, read_place
-from jobs.domain.states import CODES, TERMINAL, state_of
-from jobs.domain.times import format_time
+from jobs.domain.errors import InvalidRequest
+from jobs.domain.events import STATE_CHANGED, Kind
+from jobs.domain.place import FIRST, read_place
+from jobs.domain.states import CODES, TERMINAL
 from jobs.services.operate.queues import stats
-from jobs.services.record.events import (
-    EventFilter,
-    StoredEvent,
-    following,
-    is_excluded,
-    kept,
-    latest,
-)
-from jobs.stream.feed import Feed
-from jobs.stream.places import Places
-from jobs.stream.subscription import Dropped, Scope, Subscription, Told
+from jobs.services.record.events import EventFilter, StoredEvent, following, is_excluded, latest
+from jobs.stream.subscription import Scope
 
-RETRY_MS = 3000
-GRACE_MS = 5000
-REPLAY = 500  # events read at a time to resume
 LAST = 10  # the end of a job is among its last events
 ENDS = {CODES[state] for state in TERMINAL}
-
-feed = Feed()
-places = Places()
-
-Render = Callable[[StoredEvent], bytes]
 
 STREAM_QUERY = {
     **FILTER,
@@ -68,22 +45,6 @@ DESCRIBED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The content of one stream: `channel` as clients name it, `opening` frames before all events.
-
-    `opening` also returns whether the stream ends with them; `is_last` ends it after an event.
-    """
-
-    channel: str
-    scope: Scope
-    wanted: EventFilter
-    render: Render
-    opening: Callable[[], tuple[bytes, bool]] = lambda: (b"", False)
-    is_last: Callable[[StoredEvent], bool] = lambda _event: False
-    is_replayed: bool = True
-
-
 class StreamView(OJSView):
     """Base of all streams."""
 
@@ -95,251 +56,6 @@ class StreamView(OJSView):
         if token and conf().sse_query_token and "HTTP_AUTHORIZATION" not in self.http.META:
             self.http.META["HTTP_AUTHORIZATION"] = f"Bearer {token}"
         super().initial(request, *args, **kwargs)
-
-
-def follow(view: OJSView, plan: Plan) -> EventStream:
-    """Start a stream for the caller of a view: events after Last-Event-ID, or new events."""
-    after = last_event_id(view) if plan.is_replayed else None
-    member = Subscription(plan.scope, wants(plan.wanted))
-    return opened(
-        view,
-        member,
-        lambda is_welcome: _frames(plan, member, after, is_welcome),
-        joins=after is None,
-    )
-
-
-def opened(
-    view: OJSView,
-    member: Subscription,
-    frames: Callable[[Callable[[], bool]], Iterator[bytes]],
-    *,
-    joins: bool = True,
-) -> EventStream:
-    """Reserve a place for a stream and start it; `frames` gets a test whether it may go on.
-
-    Raises RealtimeUnavailable, RateLimited, BackendUnavailable.
-    """
-    if not view.http.META.get(SERVED):
-        raise RealtimeUnavailable("event streams are not served by this kind of server")
-    free = places.take(_client(view))
-    try:
-        if joins:  # before the answer begins, so that no later commit is missed
-            feed.join(member)
-    except Exception:
-        free()
-        raise
-
-    def close() -> None:
-        feed.leave(member)
-        free()
-
-    return EventStream(frames(lambda: _is_welcome(view)), close)
-
-
-def _is_welcome(view: OJSView) -> bool:
-    """Return whether the caller's key or session still allows the stream."""
-    wanted = view.required("GET")
-    try:
-        return wanted is not None and view.may(wanted.operation)
-    finally:
-        connections.close_all()
-
-
-def _client(view: OJSView) -> str:
-    address = str(view.http.META.get("REMOTE_ADDR", ""))
-    name = view.principal.name
-    return address if name == "anonymous" else name
-
-
-def last_event_id(view: OJSView) -> str | None:
-    """Return the event behind which the client continues: an id or a number of ours, else None."""
-    given = view.http.META.get("HTTP_LAST_EVENT_ID") or view.http.GET.get("last_event_id")
-    return str(given).strip() if given and read_place(str(given).strip()) else None
-
-
-def wants(wanted: EventFilter) -> Callable[[StoredEvent], bool]:
-    """Return the filter as a test of one event."""
-
-    def test(event: StoredEvent) -> bool:
-        return (
-            (wanted.tenant is None or event.tenant == wanted.tenant)
-            and (wanted.job_id is None or event.job_id == wanted.job_id)
-            and (not wanted.queues or event.queue in wanted.queues)
-            and (not wanted.job_types or event.type in wanted.job_types)
-            and any(names(event, wanted.types))
-        )
-
-    return test
-
-
-def names(event: StoredEvent, types: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names under which a stream sends an event: its own, and a change of state."""
-    found = []
-    name = NAMES.get(event.kind)  # type: ignore[call-overload]  # codes are those of Kind
-    if name and not is_excluded(event.kind):
-        found.append(name)
-    is_move = event.kind == Kind.CAME_TO_QUEUE  # to another queue, in the same state
-    if event.to_state is not None and event.place.part == 1 and not is_move:
-        found.append(STATE_CHANGED)
-    return tuple(name for name in found if not types or matches(name, types))
-
-
-# --- frames ---------------------------------------------------------------------------------------
-
-
-def frame(name: str | None, data: object, number: int | None = None) -> bytes:
-    """Render one event of a stream; browsers call an event without a name `message`."""
-    head = b"" if number is None else b"id: %d\n" % number
-    head += b"" if name is None else b"event: %s\n" % name.encode()
-    return head + b"data: " + jsonio.dumps(data) + b"\n\n"
-
-
-@lru_cache(1024)  # streams with equal types share one renderer and its results
-def render(types: tuple[str, ...]) -> Render:
-    """Return the renderer of events: as its own type, then as a change of state."""
-
-    def frames(event: StoredEvent) -> bytes:
-        shown = names(event, types)
-        last = len(shown) - 1
-        # an unsettled event has no id, so that a client resumes before it
-        number = event.place.number if event.is_settled else None
-        return b"".join(
-            frame(name, _payload(name, event), number if n == last else None)
-            for n, name in enumerate(shown)
-        )
-
-    return frames
-
-
-def _payload(name: str, event: StoredEvent) -> dict[str, Any]:
-    if name == STATE_CHANGED:
-        return _state_changed(event)
-    shown = encode_event(event)
-    data = shown.pop("data")
-    at = {"event": name, "type": event.type or name, "timestamp": shown["timestamp"]}
-    return {**shown, "job_id": event.job_id, "queue": event.queue, **data, **at, "data": data}
-
-
-def _state_changed(event: StoredEvent) -> dict[str, Any]:
-    before = None if event.from_state is None else state_of(event.from_state).value
-    return {
-        "job_id": event.job_id,
-        "queue": event.queue,
-        "type": event.type,
-        "job_type": event.type,
-        "event": STATE_CHANGED,
-        "from": before or "initial",
-        "to": state_of(event.to_state).value,  # type: ignore[arg-type]  # it has one
-        "timestamp": format_time(event.at),
-    }
-
-
-def _frames(
-    plan: Plan, member: Subscription, after: str | None, is_welcome: Callable[[], bool]
-) -> Iterator[bytes]:
-    yield b"retry: %d\n\n" % RETRY_MS
-    told: set[Place] = set()
-    try:
-        if after is not None:
-            yield from _resumed(plan, member, after, told)
-        opening, is_over = plan.opening()
-    finally:
-        connections.close_all()
-    yield opening
-    interval_s = conf().stream_heartbeat_ms / 1000
-    checked = monotonic()
-    while not is_over:
-        batch, dropped = member.take(interval_s)
-        fresh = [one for one in batch if one.event.place not in told]
-        chunk = _dropped(plan.channel, dropped) if dropped else b""
-        chunk += b"".join(_shared(one, plan) for one in fresh)
-        is_over = any(plan.is_last(one.event) for one in fresh)
-        if member.ended:
-            yield chunk + shutdown_frame(member.ended)
-            return
-        yield chunk or b":heartbeat\n\n"
-        if monotonic() - checked >= interval_s:
-            checked = monotonic()
-            is_over = is_over or not is_welcome()
-
-
-def _shared(told: Told, plan: Plan) -> bytes:
-    """Render an event once for all clients with the same renderer."""
-    known = told.rendered.get(plan.render)
-    if known is None:
-        known = told.rendered[plan.render] = plan.render(told.event)
-    return bytes(known)
-
-
-def _resumed(plan: Plan, member: Subscription, after: str, told: set[Place]) -> Iterator[bytes]:
-    """Send missed events, then join the live events; `told` gets events that may come twice."""
-    place = read_place(after) or FIRST
-    ends = kept()
-    if ends and place.stamp < ends[0].stamp:
-        feed.join(member)
-        yield _gap(plan, place, ends[1])
-        return
-    found, has_more = _page(plan, place, settled=True)
-    while has_more:
-        yield b"".join(map(plan.render, found))
-        place = found[-1].place
-        found, has_more = _page(plan, place, settled=True)
-    feed.join(member)
-    # Read once more: from now on the live events are complete
-    has_more = True
-    while has_more:
-        found, has_more = _page(plan, place, settled=False)
-        told.update(event.place for event in found)
-        yield b"".join(map(plan.render, found))
-        place = found[-1].place if found else place
-
-
-def _page(plan: Plan, after: Place, *, settled: bool) -> tuple[list[StoredEvent], bool]:
-    wanted = replace(plan.wanted, with_moves=True)
-    return following(wanted, after, limit=REPLAY, settled=settled)
-
-
-def _gap(plan: Plan, given: Place, last: Place) -> bytes:
-    """Report removed events; their number is known for the whole record, not for one tenant."""
-    is_whole = plan.wanted.tenant is None
-    missed = max(1, (last.seq - given.seq) % (1 << 22)) if is_whole else 1
-    return frame(
-        "system.gap",
-        {
-            "channel": plan.channel,
-            "gap_start": str(given.number),
-            "gap_end": str(last.number),
-            "estimated_missed_count": missed,
-            "timestamp": _now(),
-        },
-    )
-
-
-def _dropped(channel: str, dropped: Dropped) -> bytes:
-    return b":events-dropped %d\n\n" % dropped.number + frame(
-        "system.events_dropped",
-        {
-            "channel": channel,
-            "dropped_count": dropped.number,
-            "oldest_dropped_id": str(dropped.oldest.place.number),
-            "newest_dropped_id": str(dropped.newest.place.number),
-            "timestamp": _now(),
-        },
-    )
-
-
-def shutdown_frame(reason: str) -> bytes:
-    """Render the last frame of a server that stops."""
-    facts = {"reason": reason, "grace_period_ms": GRACE_MS, "timestamp": _now()}
-    return frame("server.shutdown", facts)
-
-
-def _now() -> str:
-    return format_time(timezone.now())
-
-
-# --- views ----------------------------------------------------------------------------------------
 
 
 class AllEvents(StreamView):
@@ -418,7 +134,7 @@ class JobEvents(JobDetail, StreamView):
         last = next((event for event in found if event.to_state in ENDS), None)
         if is_told or last is None or not names(last, types):
             return b"", True
-        return frame(STATE_CHANGED, _state_changed(last), last.place.number), True
+        return frame(STATE_CHANGED, state_changed(last), last.place.number), True
 
 
 def _is_told(view: OJSView, wanted: EventFilter) -> bool:

@@ -12,7 +12,7 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 
 from jobs.api.access import SUBJECT
-from jobs.api.base import plain_error
+from jobs.api.problems import plain_error
 from jobs.conf import conf
 from jobs.domain import peers
 from jobs.domain.errors import TLSRequired

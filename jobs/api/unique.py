@@ -11,9 +11,10 @@ from jobs.domain.states import state_of
 from jobs.domain.times import format_time
 from jobs.services.enqueue.unique import unique_jobs
 
+FINGERPRINT_DIGITS = 64  # hexadecimal
 UNIQUE_JOB = obj(
     {
-        "key": text(64, 64, pattern="^[0-9a-f]+$"),
+        "key": text(FINGERPRINT_DIGITS, FINGERPRINT_DIGITS, pattern="^[0-9a-f]+$"),
         "job_id": ID,
         "type": TYPE,
         "queue": QUEUE,

@@ -7,7 +7,6 @@ from django.urls import include, path, re_path, resolve
 
 from jobs.api.admin.workers import AdminWorkers
 from jobs.api.admin_bulk import AdminBulkCancel, AdminBulkDelete, AdminBulkRetry
-from jobs.api.base import plain_error
 from jobs.api.bulk import BulkCancel, BulkDelete, BulkEnqueue, BulkRetry
 from jobs.api.dead_letter import (
     DeadLetterCollection,
@@ -32,6 +31,7 @@ from jobs.api.live import ProgressStream, StatsStream
 from jobs.api.manifest import Manifest
 from jobs.api.metrics import Metrics, MetricsSummary
 from jobs.api.middleware import MiddlewareChains
+from jobs.api.problems import plain_error
 from jobs.api.progress import JobProgress, WorkerProgress
 from jobs.api.queue_config import AdminQueueConfig, AdminQueueRateLimit, QueueConfig
 from jobs.api.queue_purge import AdminQueueJobs, QueuePurge

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 from rest_framework.request import Request
 
-from jobs.api import codec
+from jobs.api import job_codec, members, worker_codec
 from jobs.api.answer import Answer
-from jobs.api.base import OJSView, error_body
+from jobs.api.base import OJSView
 from jobs.api.openapi import operation
+from jobs.api.problems import error_body
 from jobs.api.schemas import workers as schemas
 from jobs.conf import conf
 from jobs.domain.claim import FetchRequest, split_queue
@@ -78,18 +79,18 @@ class FetchJobs(WorkerView):
     def post(self, request: Request) -> Answer:
         """Hand out jobs."""
         body = self.body()
-        wanted = codec.decode_fetch(
+        wanted = worker_codec.decode_fetch(
             {"pool": request.META.get(POOL_HEADER), **body}, tenant=self.principal.tenant
         )
         wanted = replace(wanted, pool=self.principal.pool(wanted.pool))
         self.principal.require_fetch(split_queue(name)[1] for name in wanted.queues)
         self.require_worker(wanted.worker_id)
-        self.principal.require_handlers(**codec.handled(body))
+        self.principal.require_handlers(**worker_codec.handled(body))
         if not wanted.queues and self.principal.grant.queues_fetch:
             wanted = replace(wanted, may_fetch=self.principal.may_fetch)
-        claimed = self.claim(wanted, codec.wait_ms(body))
+        claimed = self.claim(wanted, worker_codec.wait_ms(body))
         observe_fetch(perf_counter() - self.began, len(claimed.jobs))
-        answer: dict[str, Any] = {"jobs": codec.encode_all(claimed.jobs)}
+        answer: dict[str, Any] = {"jobs": job_codec.encode_all(claimed.jobs)}
         if claimed.directive:
             answer["directive"] = Standing(claimed.directive).name.lower()
         return Answer(answer)
@@ -106,12 +107,12 @@ class AckView(WorkerView):
 
     def acked(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Complete the job that a body names."""
-        wanted = codec.decode_ack(body)
+        wanted = worker_codec.decode_ack(body)
         self.known_id(wanted.job_id)
         outcome = ack([wanted])[0]
         if isinstance(outcome, OJSError):
             raise outcome
-        return codec.encode_ack(outcome)
+        return worker_codec.encode_ack(outcome)
 
 
 class AckJob(AckView):
@@ -135,8 +136,8 @@ class AckOwnPath(AckView):
     )
     def post(self, request: Request, job_id: str) -> Answer:
         """Complete the job of the path."""
-        done = self.acked(codec.of_path(self.optional_body(), job_id))
-        return Answer({**done, "job": codec.encode_job(self.as_seen(show(job_id)))})
+        done = self.acked(members.of_path(self.optional_body(), job_id))
+        return Answer({**done, "job": job_codec.encode_job(self.as_seen(show(job_id)))})
 
 
 class NackView(WorkerView):
@@ -146,12 +147,12 @@ class NackView(WorkerView):
 
     def nacked(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Fail the attempt of the job that a body names, or give the job back."""
-        wanted = codec.decode_nack(body)
+        wanted = worker_codec.decode_nack(body)
         self.known_id(wanted.job_id)
         outcome = nack([wanted])[0]
         if isinstance(outcome, OJSError):
             raise outcome
-        return codec.encode_nack(outcome)
+        return worker_codec.encode_nack(outcome)
 
 
 class NackJob(NackView):
@@ -171,8 +172,8 @@ class NackOwnPath(NackView):
     )
     def post(self, request: Request, job_id: str) -> Answer:
         """Fail the attempt of the job of the path, or give the job back."""
-        done = self.nacked(codec.of_path(self.body(), job_id))
-        return Answer({**done, "job": codec.encode_job(self.as_seen(show(job_id)))})
+        done = self.nacked(members.of_path(self.body(), job_id))
+        return Answer({**done, "job": job_codec.encode_job(self.as_seen(show(job_id)))})
 
 
 Item = Ack | Nack
@@ -188,8 +189,8 @@ class BatchView(WorkerView):
 
     def answer(self) -> Answer:
         """Apply all items."""
-        raw = codec.items(self.body(), self.member, conf().max_batch)
-        wanted = [codec.decode_item(self.decode, n, item) for n, item in enumerate(raw)]
+        raw = members.items(self.body(), self.member, conf().max_batch)
+        wanted = [members.decode_item(self.decode, n, item) for n, item in enumerate(raw)]
         known = self.known(item.job_id for item in wanted)
         barred = {job_id: problem for job_id, problem in known.items() if problem}
         mine = known.keys() - barred.keys()
@@ -242,7 +243,7 @@ class AckBatch(BatchView):
 
     def decode(self, item: Mapping[str, Any]) -> Item:
         """Read one ACK."""
-        return codec.decode_ack(item)
+        return worker_codec.decode_ack(item)
 
     def apply(self, wanted: Sequence[Any]) -> Sequence[Any]:
         """Complete the jobs."""
@@ -250,7 +251,7 @@ class AckBatch(BatchView):
 
     def encode(self, outcome: Any) -> dict[str, Any]:
         """Write one ACK."""
-        return codec.encode_ack(outcome)
+        return worker_codec.encode_ack(outcome)
 
 
 class NackBatch(BatchView):
@@ -266,7 +267,7 @@ class NackBatch(BatchView):
 
     def decode(self, item: Mapping[str, Any]) -> Item:
         """Read one FAIL."""
-        return codec.decode_nack(item)
+        return worker_codec.decode_nack(item)
 
     def apply(self, wanted: Sequence[Any]) -> Sequence[Any]:
         """Fail the attempts."""
@@ -274,7 +275,7 @@ class NackBatch(BatchView):
 
     def encode(self, outcome: Any) -> dict[str, Any]:
         """Write one FAIL."""
-        return codec.encode_nack(outcome)
+        return worker_codec.encode_nack(outcome)
 
 
 class Heartbeat(WorkerView):
@@ -291,12 +292,14 @@ class Heartbeat(WorkerView):
     )
     def post(self, request: Request) -> Answer:
         """Record a worker's sign of life and answer with its directive."""
-        report = self.of_pool(codec.decode_heartbeat(self.body(), tenant=self.principal.tenant))
+        report = self.of_pool(
+            worker_codec.decode_heartbeat(self.body(), tenant=self.principal.tenant)
+        )
         self.require_worker(report.worker_id)
         known = self.known(report.active_ids)
         mine = tuple(one for one in report.active_ids if one in known and known[one] is None)
         report = replace(report, active_ids=mine)
-        return Answer(codec.encode_heartbeat(heartbeat(report)))
+        return Answer(worker_codec.encode_heartbeat(heartbeat(report)))
 
 
 class RegisterWorker(WorkerView):
@@ -309,7 +312,7 @@ class RegisterWorker(WorkerView):
     )
     def post(self, request: Request) -> Answer:
         """Register a worker with its properties and its pool."""
-        report = codec.decode_registration(self.body(), tenant=self.principal.tenant)
+        report = worker_codec.decode_registration(self.body(), tenant=self.principal.tenant)
         self.require_worker(report.worker_id)
         heard = heartbeat(self.of_pool(report))
         return Answer(

@@ -4,12 +4,13 @@
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from jobs.domain import jsonio, version
+from jobs.domain.draft import JobDraft
 from jobs.domain.durations import parse_duration
 from jobs.domain.errors import (
     InvalidRequest,
@@ -20,23 +21,26 @@ from jobs.domain.errors import (
 )
 from jobs.domain.ids import is_id, new_id
 from jobs.domain.keys import allowed
-from jobs.domain.limits import RateLimit, parse_rate_limit
+from jobs.domain.limits import parse_rate_limit
+from jobs.domain.names import META_NAME, QUEUE_PATTERN, TYPE_PATTERN, URI_PATTERN
 from jobs.domain.priorities import parse_priority
 from jobs.domain.retry import DEFAULT_POLICY, RetryPolicy, parse_policy
 from jobs.domain.times import read_time
-from jobs.domain.unique import UniquePolicy, read_policy
+from jobs.domain.unique import read_policy
+from jobs.domain.wire_bounds import (
+    MAX_META_NAME,
+    MAX_MS,
+    MAX_QUEUE,
+    MAX_TAG,
+    MAX_TAGS,
+    MAX_TYPE,
+    MIN_LEASE_MS,
+)
 
-TYPE_PATTERN: Final = re.compile(r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*")
-VERSIONED_TYPE_PATTERN: Final = re.compile(f"{TYPE_PATTERN.pattern}(@{version.PATTERN.pattern})?")
-QUEUE_PATTERN: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,127}")
 VERSION_PATTERN: Final = re.compile(r"1(\.0(\.\d+(-[0-9A-Za-z.-]+)?)?)?", re.ASCII)
-URI_PATTERN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
-META_NAME: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,128}")  # Spec: contract 31.3
-DEFAULT_TIMEOUT_MS: Final = 1_800_000
-MAX_MS: Final = 10 * 365 * 86_400_000
 KEEP_RESULT, NO_RESULT = -1, 0  # values of `result_ttl` besides seconds. Spec: contract 10.6
-MAX_TYPE, MAX_TAGS, MAX_TAG = 255, 64, 128
 SPECVERSION: Final = "1.0"
+NAME_RULE: Final = f"must be named by 1 to {MAX_META_NAME} of a-z, A-Z, 0-9 and _.:-"
 
 # Set by the server alone; a client's value is dropped. Spec: contract 1.2
 MANAGED: Final = frozenset(
@@ -77,70 +81,6 @@ class Limits:
     takes_newlines: bool = True  # in texts of meta
     takes_any_names: bool = False  # in meta: for jobs that an earlier release accepted
     retry: RetryPolicy = DEFAULT_POLICY  # a job's own policy is merged over it
-
-
-@dataclass(slots=True)
-class JobDraft:
-    """A valid job that is not stored yet; times in UTC, relative times in milliseconds from PUSH.
-
-    Not frozen for the same reason as `Job`.
-    """
-
-    id: str
-    type: str
-    queue: str
-    args: list[Any]
-    meta: dict[str, Any]
-    id_given: bool = False  # the producer chose the id
-    priority: int = 0
-    tags: list[str] = field(default_factory=list)
-    retry: RetryPolicy = DEFAULT_POLICY
-    retry_given: tuple[Any, Any] = (None, None)  # `retry` and `max_attempts` as sent
-    timeout_ms: int | None = None
-    timeout_in_seconds: bool = False  # sent as `timeout`, so returned as `timeout` (D5)
-    visibility_ms: int | None = None
-    visibility_in_seconds: bool = False
-    scheduled_at: datetime | None = None
-    scheduled_in_ms: int | None = None
-    expires_at: datetime | None = None
-    expires_in_ms: int | None = None
-    pending: bool = False
-    unique: UniquePolicy | None = None
-    schema: str | None = None
-    result_ttl: int | None = None  # seconds from the end; see KEEP_RESULT, NO_RESULT
-    rate_limit: RateLimit | None = None
-    extra: dict[str, Any] = field(default_factory=dict)  # unknown members, kept for the client
-    tenant: str = "_default"
-    version: str | int | None = None  # as sent; see domain/version.py
-    type_given: str | None = None  # the type with the version behind it, if it was sent so
-    route: int = 0  # version key of the lane; 0: any worker of the type
-    watched: bool = False  # an extension follows its end
-    warnings: Sequence[str] = ()  # warnings of extensions for the producer
-
-
-def attributes(draft: JobDraft) -> dict[str, Any]:
-    """Return the envelope members that are fixed at PUSH and share one column."""
-    shown: dict[str, Any] = {
-        **draft.extra,
-        "tags": draft.tags,
-        "retry": draft.retry.to_wire(),
-        "timeout_ms": draft.timeout_ms or DEFAULT_TIMEOUT_MS,
-    }
-    if draft.timeout_in_seconds:
-        shown["timeout"] = shown["timeout_ms"] // 1000
-    if draft.visibility_ms is not None:
-        shown["visibility_timeout_ms"] = draft.visibility_ms
-    if draft.visibility_in_seconds and draft.visibility_ms is not None:
-        shown["visibility_timeout"] = draft.visibility_ms // 1000
-    if draft.unique is not None:
-        shown["unique"] = draft.unique.to_wire()
-    if draft.schema is not None:
-        shown["schema"] = draft.schema
-    if draft.result_ttl is not None:
-        shown["result_ttl"] = draft.result_ttl
-    if draft.rate_limit is not None:
-        shown["rate_limit"] = draft.rate_limit.to_wire()
-    return shown
 
 
 def parse_job(raw: Mapping[str, Any], *, limits: Limits = Limits()) -> JobDraft:
@@ -193,7 +133,7 @@ def _check_names(meta: Mapping[str, Any]) -> None:
     Spec: contract 31.3.
     """
     problems = [
-        Problem(f"meta.{name[:128]}", "must be named by 1 to 128 of a-z, A-Z, 0-9 and _.:-")
+        Problem(f"meta.{name[:MAX_META_NAME]}", NAME_RULE)
         for name in meta
         if not META_NAME.fullmatch(name)
     ]
@@ -259,7 +199,7 @@ class _Reader:
         timeout_ms, in_seconds = self.duration("timeout", low_ms=0)
         job.timeout_ms, job.timeout_in_seconds = timeout_ms or None, in_seconds and bool(timeout_ms)
         job.visibility_ms, job.visibility_in_seconds = self.duration(
-            "visibility_timeout", low_ms=1000
+            "visibility_timeout", low_ms=MIN_LEASE_MS
         )
         job.scheduled_at, job.scheduled_in_ms = self.schedule()
         job.expires_at, job.expires_in_ms = self.time("expires_at")
@@ -332,7 +272,9 @@ class _Reader:
             return "default"
         if not isinstance(value, str) or not QUEUE_PATTERN.fullmatch(value):
             self.refuse(
-                "queue", "must be 1 to 128 of a-z, 0-9, '.' and '-', not '.' or '-' first", value
+                "queue",
+                f"must be 1 to {MAX_QUEUE} of a-z, 0-9, '.' and '-', not '.' or '-' first",
+                value,
             )
         return str(value)
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from jobs.domain.durations import format_duration, parse_period
-from jobs.domain.envelope import MAX_MS, TYPE_PATTERN
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.limits import MOST, LimitPolicy, parse_policy, whole
+from jobs.domain.names import TYPE_PATTERN
 from jobs.domain.retry import DEFAULT_POLICY, RetryPolicy
 from jobs.domain.retry import parse_policy as parse_retry
+from jobs.domain.wire_bounds import MAX_MS, MIN_LEASE_MS
 
 STRATEGIES: Final = ("reject", "block", "drop_oldest")
 WARNING: Final = 0.8  # of the bound
@@ -177,7 +178,7 @@ def _concurrency(value: object, _before: object) -> int:
 
 
 def _milliseconds(name: str) -> Any:
-    return lambda value, _before: whole(value, name, low=1000, high=MAX_MS)
+    return lambda value, _before: whole(value, name, low=MIN_LEASE_MS, high=MAX_MS)
 
 
 def _rate_limit(value: object, _before: object) -> dict[str, Any]:

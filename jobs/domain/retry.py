@@ -11,8 +11,8 @@ from jobs.domain.durations import format_duration, parse_duration
 from jobs.domain.errors import InvalidRequest, InvalidRetryPolicy, Problem
 from jobs.domain.states import State
 from jobs.domain.times import format_time, parse_time
+from jobs.domain.wire_bounds import MAX_INT, MAX_INTERVAL_MS
 
-MAX_INT: Final = 2_147_483_647
 STRATEGIES: Final = ("none", "constant", "linear", "exponential", "polynomial")
 HISTORY: Final = 25
 MAX_MESSAGE: Final = 10_000
@@ -153,7 +153,11 @@ class _Reader:
             value = int(value)
         if value is None or (value == 0 and not isinstance(value, bool)):
             return None
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 2**40:
+        if (
+            not isinstance(value, int)
+            or isinstance(value, bool)
+            or not 0 < value <= MAX_INTERVAL_MS
+        ):
             self.refuse(name, "must be a positive integer of milliseconds, at most 2^40")
             return None
         return value

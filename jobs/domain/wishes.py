@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from jobs.domain import jsonio
 from jobs.domain.claim import MAX_WEIGHT, STRATEGIES, Declaration
-from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import Unprocessable
+from jobs.domain.names import QUEUE_PATTERN
 
 MEMBER: Final = "turns"  # of a declaration, beside members of extensions
 

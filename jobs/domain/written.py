@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from jobs.domain import jsonio
-from jobs.domain.envelope import JobDraft, attributes
+from jobs.domain.draft import JobDraft, attributes
 
 
 class Written(NamedTuple):

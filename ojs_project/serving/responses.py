@@ -7,7 +7,8 @@ from time import time
 from typing import Any
 
 from jobs.api.answer import Answer
-from jobs.api.base import error_response, stamp
+from jobs.api.headers import stamp
+from jobs.api.problems import error_response
 from jobs.domain.errors import OJSError
 from jobs.domain.ids import request_id
 

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 from rest_framework.request import Request
 
-from jobs.api import codec
+from jobs.api import job_codec
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
@@ -182,7 +182,7 @@ class CronTrigger(CronView):
             {
                 "job_id": job.id,
                 "triggered": True,
-                "job": codec.encode_job(self.as_seen(job)),
+                "job": job_codec.encode_job(self.as_seen(job)),
                 "cron": encode_entry(entry),
             },
             status=201,

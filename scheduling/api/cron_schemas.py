@@ -23,12 +23,13 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.jobs import JOB_REQUEST_MEMBERS
+from jobs.domain.wire_bounds import MAX_TENANT
 from scheduling.domain.cron import MAX_EXPRESSION
 from scheduling.domain.definition import MAX_DESCRIPTION, NAME_PATTERN
 from scheduling.domain.overlap import Overlap
 
 NAME = matching(NAME_PATTERN, example="nightly")
-TENANT_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:-]{0,254}")
+TENANT_PATTERN = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9._:-]{{0,{MAX_TENANT - 1}}}")
 TENANT = matching(
     TENANT_PATTERN,
     description="The tenant of the schedule, for callers that are bound to no tenant",

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import yaml
 
 from jobs.domain.claim import POOL_PATTERN, Strategy
-from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import OJSError, Unprocessable
+from jobs.domain.names import QUEUE_PATTERN
 from jobs.domain.queues import merge
 from scheduling.domain.pool import Pool, TenantWeights
 from scheduling.domain.pool_request import parse_pool, parse_strategy, parse_tenants

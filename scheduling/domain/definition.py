@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from jobs.domain.envelope import JobDraft, Limits, parse_job
+from jobs.domain.draft import JobDraft
+from jobs.domain.envelope import Limits, parse_job
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.times import format_time
 from scheduling.domain.cron import Schedule, parse

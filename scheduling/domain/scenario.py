@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from jobs.domain.claim import LaneKey
 from jobs.domain.durations import parse_period, parse_short_duration
-from jobs.domain.envelope import QUEUE_PATTERN
 from jobs.domain.errors import Unprocessable
+from jobs.domain.names import QUEUE_PATTERN
 from jobs.domain.priorities import parse_priority
 from scheduling.domain.change import (
     MEMBERS,

@@ -8,9 +8,10 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import Conflict, InvalidRequest
-from jobs.services.enqueue.enqueue import require_accepted, require_prepared
+from jobs.services.enqueue.enqueue import require_prepared
+from jobs.services.enqueue.store import require_accepted
 from jobs.services.lanes.envelopes import limits
 from jobs.services.read.clock import now as database_now
 from scheduling.domain.cron import Interval, Plan, plan

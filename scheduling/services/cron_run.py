@@ -16,7 +16,7 @@ from typing import Any
 from django.db import transaction
 
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
 from jobs.domain.job import Job

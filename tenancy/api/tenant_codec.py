@@ -21,6 +21,7 @@ from jobs.api.schemas import (
 from jobs.domain.errors import Unprocessable
 from jobs.domain.states import State
 from jobs.domain.times import format_time
+from jobs.domain.wire_bounds import MAX_TENANT
 from tenancy.conf import conf
 from tenancy.domain.noise import Reason, Signal
 from tenancy.domain.tenant import (
@@ -33,6 +34,7 @@ from tenancy.domain.tenant import (
     Standing,
     TenantLimits,
 )
+from tenancy.domain.tenant_id import PATTERN
 from tenancy.domain.tenant_request import LIMITS, MAX_NAME, MIRRORS, MOST, SHOWN, parse_limits
 from tenancy.domain.throttle import Action, Throttled
 from tenancy.models import Tenant
@@ -41,8 +43,8 @@ from tenancy.services.tenant_cache import limits_of, terms_of
 
 TENANT_ID: Schema = {
     "anyOf": [
-        text(1, 255, pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._:-]*$"),
-        {**text(1, 255), "description": "The default tenant of the server"},
+        text(1, MAX_TENANT, pattern=f"^{PATTERN.pattern}$"),
+        {**text(1, MAX_TENANT), "description": "The default tenant of the server"},
     ]
 }
 COUNT = integer(0, MOST)

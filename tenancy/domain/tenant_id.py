@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import InvalidRequest, TenantMismatch
+from jobs.domain.wire_bounds import MAX_TENANT
 from tenancy.domain.errors import TenantConflict, TenantRequired
 
 PATTERN: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:-]*")
-MAX: Final = 255
 MEMBER: Final = "tenant_id"  # of `meta`
 FIELD: Final = f"meta.{MEMBER}"
 NOBODY: Final = "_default"  # the core's name for no tenant
@@ -22,7 +22,9 @@ PARAMETERS: Final = {
     "Tenant": ("X-OJS-Tenant", "Whose the request is: it sees and touches one tenant alone."),
     "TenantID": ("X-OJS-Tenant-ID", "The same; where both are sent they must not differ."),
 }
-RULE: Final = "must be 1 to 255 letters, digits, '.', '_', ':' and '-', a letter or digit first"
+RULE: Final = (
+    f"must be 1 to {MAX_TENANT} letters, digits, '.', '_', ':' and '-', a letter or digit first"
+)
 
 
 class Rules(NamedTuple):
@@ -36,7 +38,7 @@ class Rules(NamedTuple):
 
 def is_tenant_id(value: object, default: str = NOBODY) -> bool:
     """Return whether a value may name a tenant; the default is the only reserved id allowed."""
-    if not isinstance(value, str) or len(value) > MAX:
+    if not isinstance(value, str) or len(value) > MAX_TENANT:
         return False
     return value == default or PATTERN.fullmatch(value) is not None
 
@@ -62,7 +64,7 @@ def named_in(headers: Mapping[str, Any], default: str) -> str | None:
 
 def header_parameters(default: str) -> dict[str, dict[str, Any]]:
     """Return the headers as parameters of OpenAPI, by component name."""
-    by_pattern = {"minLength": 1, "maxLength": MAX, "pattern": f"^{PATTERN.pattern}$"}
+    by_pattern = {"minLength": 1, "maxLength": MAX_TENANT, "pattern": f"^{PATTERN.pattern}$"}
     named = {"type": "string", "anyOf": [by_pattern, {"const": default}]}
     return {
         component: {"name": header, "in": "header", "description": said, "schema": named}

@@ -10,7 +10,7 @@ from datetime import datetime
 from math import ceil
 
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.events import Kind
 from jobs.services.read.clock import now

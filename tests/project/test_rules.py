@@ -309,7 +309,7 @@ WHILE = {
     "federation/transport.py": BOUNDED,
     "federation/wire.py": TIMED,
     "jobs/api/live.py": THREAD,
-    "jobs/api/streams.py": PAGES,
+    "jobs/api/follow.py": PAGES,
     "jobs/loops.py": THREAD,
     "jobs/management/commands/migrate.py": TIMED,
     "jobs/services/access/api_keys.py": SHRINKS,
@@ -345,7 +345,7 @@ WHILE = {
     "scheduling/domain/simulation.py": SHRINKS,
     "scheduling/services/cron_turns.py": SHRINKS,
     "scheduling/services/simulate.py": TIMED,
-    "versioning/domain/compatibility.py": SHRINKS,  # a schema with circular references is refused
+    "versioning/domain/comparison.py": SHRINKS,  # a schema with circular references is refused
     "versioning/domain/schema_load.py": SHRINKS,
     "versioning/domain/validator.py": SHRINKS,
     "versioning/services/redraw.py": PAGES,

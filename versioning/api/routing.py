@@ -13,8 +13,9 @@ from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.schemas import TYPE
-from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
 from jobs.domain.errors import NotFound
+from jobs.domain.names import TYPE_PATTERN
+from jobs.domain.wire_bounds import MAX_TYPE
 from versioning.api import routing_codec as codec
 from versioning.api.schema_codec import known_type
 from versioning.domain.canary_request import parse_wanted

@@ -21,9 +21,10 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.domain.durations import format_duration
-from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
 from jobs.domain.errors import NotFound, Unprocessable
+from jobs.domain.names import TYPE_PATTERN
 from jobs.domain.states import state_of as job_state
+from jobs.domain.wire_bounds import MAX_TYPE
 from versioning.api.schema_codec import SENT_VERSION, VERSION
 from versioning.domain.canary import WHOLE, Mode, OnNoWorker
 from versioning.domain.canary_request import (

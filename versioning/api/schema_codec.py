@@ -23,8 +23,10 @@ from jobs.api.schemas import (
     obj,
     text,
 )
-from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN, URI_PATTERN
 from jobs.domain.errors import InvalidRequest, Unprocessable
+from jobs.domain.names import TYPE_PATTERN, URI_PATTERN
+from jobs.domain.version import DIGITS
+from jobs.domain.wire_bounds import MAX_TYPE
 from versioning.domain.compatibility import Bump
 from versioning.domain.schema import Mode
 from versioning.domain.schema_errors import InvalidVersion
@@ -44,8 +46,8 @@ REPLACE, ERROR = "replace", "error"
 VERSION: Schema = {"anyOf": [integer(0), text(1)]}
 SENT_VERSION: Schema = {
     "anyOf": [
-        integer(0, 999_999_999),
-        text(1, 29, pattern=r"^(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){0,2}$"),
+        integer(0, 10**DIGITS - 1),
+        text(1, 3 * DIGITS + 2, pattern=r"^(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){0,2}$"),
     ]
 }
 MODE: Schema = {"type": "string", "enum": [str(one) for one in Mode]}

@@ -6,8 +6,9 @@ from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, TIME, TYPE, array, integer, maybe, obj, text
-from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
 from jobs.domain.errors import NotFound
+from jobs.domain.names import TYPE_PATTERN
+from jobs.domain.wire_bounds import MAX_TYPE
 from versioning.domain.removal import Safe, Why
 from versioning.services.contract import Assessment, assess
 from versioning.services.contract_shape import encode, encode_use

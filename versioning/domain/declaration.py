@@ -10,12 +10,12 @@ import orjson
 
 from jobs.domain import jsonio
 from jobs.domain.claim import Declaration
-from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
 from jobs.domain.errors import Unprocessable
+from jobs.domain.names import TYPE_PATTERN
+from jobs.domain.wire_bounds import MAX_HANDLERS, MAX_TYPE
 from versioning.domain.errors import InvalidVersionRange
 from versioning.domain.version import Range, Version, parse_range
 
-MOST: Final = 1_000  # handlers of a worker
 MEMBERS: Final = frozenset({"type", "versions", "accept_unversioned"})
 UNVERSIONED: Final = 0  # the version key of jobs without a version
 
@@ -63,8 +63,10 @@ def declared(handlers: Sequence[object], *, is_exclusive: bool) -> Declaration:
     """
     if not handlers and not is_exclusive:
         return CLEARED
-    if len(handlers) > MOST:
-        raise Unprocessable.field("handlers", f"must have at most {MOST} entries", len(handlers))
+    if len(handlers) > MAX_HANDLERS:
+        raise Unprocessable.field(
+            "handlers", f"must have at most {MAX_HANDLERS} entries", len(handlers)
+        )
     entries = [_entry(n, one) for n, one in enumerate(handlers)]
     text = orjson.dumps({"handlers": entries, "exclusive": is_exclusive})
     # signed, as in the column; 0 means no declaration

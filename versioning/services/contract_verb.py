@@ -11,8 +11,9 @@ from typing import Any, Final
 import orjson
 
 from jobs.domain.durations import parse_short_duration
-from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
 from jobs.domain.errors import Unprocessable
+from jobs.domain.names import TYPE_PATTERN
+from jobs.domain.wire_bounds import MAX_TYPE
 from jobs.extensions import Verb
 from versioning.domain.removal import Removal, Safe, Use
 from versioning.services.contract import Assessment, Bounds, assess

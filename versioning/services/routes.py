@@ -15,7 +15,7 @@ from jobs import caches
 from jobs.caches import VersionedCache
 from jobs.conf import read_anew
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.version import Version, parse_version, split_type
 from jobs.services.lanes import terms
 from versioning.conf import conf

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.version import split_type
 from versioning.conf import conf

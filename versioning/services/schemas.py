@@ -15,14 +15,8 @@ from jobs.domain.errors import NotFound, Unprocessable
 from jobs.services.audit.audit import audited
 from jobs.services.lanes import terms
 from versioning.conf import conf
-from versioning.domain.compatibility import (
-    Bump,
-    Change,
-    Compatibility,
-    OnBreaking,
-    changes,
-    demanded,
-)
+from versioning.domain.comparison import changes
+from versioning.domain.compatibility import Bump, Change, Compatibility, OnBreaking, demanded
 from versioning.domain.declaration import handles
 from versioning.domain.schema import Document, Mode, read
 from versioning.domain.schema_errors import BreakingChange, SchemaConflict, SchemaInUse

@@ -5,15 +5,11 @@ from typing import Any
 
 from jobs.domain import jsonio
 from jobs.domain.address import is_local_name, is_private, literal, read_target
-from jobs.domain.envelope import QUEUE_PATTERN, TYPE_PATTERN
-from jobs.domain.errors import (
-    InvalidRequest,
-    PayloadTooLarge,
-    PermissionDenied,
-    Unprocessable,
-)
+from jobs.domain.errors import InvalidRequest, PayloadTooLarge, PermissionDenied, Unprocessable
 from jobs.domain.limits import whole
+from jobs.domain.names import QUEUE_PATTERN, TYPE_PATTERN
 from jobs.domain.times import format_time
+from jobs.domain.wire_bounds import MAX_TENANT
 from webhooks.conf import conf
 from webhooks.domain.interest import is_pattern
 from webhooks.domain.signature import MAX_SECRET, MIN_SECRET
@@ -22,7 +18,6 @@ from webhooks.models import Attempt, Delivery, Subscription
 from webhooks.services.subscriptions import Draft
 
 MAX_NAMES = 100
-MAX_TENANT = 255
 MAX_METADATA_BYTES = 16_384
 MIN_TIMEOUT_MS, MAX_TIMEOUT_MS = 5_000, 60_000
 

@@ -25,6 +25,7 @@ from jobs.api.schemas import (
 )
 from jobs.domain.address import MAX_URL
 from jobs.domain.times import format_time
+from jobs.domain.wire_bounds import MAX_TENANT
 from webhooks.api import codec
 from webhooks.domain.interest import PATTERN
 from webhooks.domain.signature import MAX_SECRET, MIN_SECRET
@@ -69,7 +70,7 @@ CHOSEN = {
 }
 SECRET = {
     "secret": text(MIN_SECRET, MAX_SECRET),
-    "tenant_id": text(1, codec.MAX_TENANT),
+    "tenant_id": text(1, MAX_TENANT),
 }
 LIST = obj(
     {

@@ -16,8 +16,9 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.domain.envelope import TYPE_PATTERN
+from jobs.domain.names import TYPE_PATTERN
 from workflows.domain.kinds import CALLBACKS, FLOW_NAMES, Kind
+from workflows.domain.request import MAX_NAME
 
 STATE: Schema = {"type": "string", "enum": sorted(set(FLOW_NAMES.values()))}
 STEP_STATE: Schema = {
@@ -35,7 +36,7 @@ STEP_REQUEST = component(
             {},
             optional(
                 {
-                    "id": text(1, 255),
+                    "id": text(1, MAX_NAME),
                     "type": text(pattern=f"^{TYPE_PATTERN.pattern}$"),
                     "args": array(ANY),
                     "options": OBJECT,
@@ -52,7 +53,7 @@ _META = obj({}, {"tenant_id": {**maybe(text()), "description": "Whose all jobs o
 
 
 def _form(kind: Schema, required: Schema, absent: tuple[str, ...]) -> Schema:
-    common = optional({"name": text(0, 255), "options": OBJECT, "meta": _META})
+    common = optional({"name": text(0, MAX_NAME), "options": OBJECT, "meta": _META})
     missing = dict.fromkeys((*absent, "tenant", "tenant_id"), _NONE)
     return obj(required, {"type": kind, **common, **missing})
 

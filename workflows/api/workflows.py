@@ -2,7 +2,7 @@
 
 from rest_framework.request import Request
 
-from jobs.api import codec as core
+from jobs.api import job_codec
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
@@ -57,7 +57,7 @@ class WorkflowCollection(OJSView):
     )
     def post(self, request: Request) -> Answer:
         """Create a workflow and enqueue the jobs of its first steps."""
-        plan = parse_workflow(self.body(), core.decode_job)
+        plan = parse_workflow(self.body(), job_codec.decode_job)
         self.principal.require_enqueue((draft.queue, draft.type) for draft in plan.drafts())
         workflow_id = start(plan, self.caller)
         return Answer(

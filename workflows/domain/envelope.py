@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import orjson
 
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 
 
 def member(draft: JobDraft, workflow_id: str, position: int, results: str | None) -> JobDraft:

@@ -13,7 +13,8 @@ from django.db import Error, transaction
 
 from jobs.domain import jsonio
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft, parse_job
+from jobs.domain.draft import JobDraft
+from jobs.domain.envelope import parse_job
 from jobs.domain.errors import OJSError
 from jobs.services.enqueue.enqueue import enqueue, hold
 from jobs.services.lanes.envelopes import stored_limits

@@ -7,11 +7,12 @@ from typing import Any
 from django.db import transaction
 
 from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.ids import new_id
 from jobs.models import DEFAULT_TENANT
 from jobs.repeat import repeated
-from jobs.services.enqueue.enqueue import enqueue, require_accepted
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.store import require_accepted
 from workflows import queries
 from workflows.domain.envelope import member
 from workflows.domain.graph import dependents

@@ -23,7 +23,8 @@ from federation.services.replication.dedupe import insisting
 from federation.services.replication.replication import required
 from jobs.domain import jsonio
 from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.envelope import JobDraft, parse_job
+from jobs.domain.draft import JobDraft
+from jobs.domain.envelope import parse_job
 from jobs.domain.errors import Conflict, InvalidRequest, OJSError
 from jobs.domain.job import Job
 from jobs.services.audit.audit import audited

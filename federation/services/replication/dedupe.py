@@ -21,7 +21,7 @@ from federation.domain.meta import (
 from federation.queries import Key
 from federation.services.replication import doubts
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import InvalidRequest, Unsupported
 from jobs.domain.ids import is_id
 from jobs.extensions import Deduplication

@@ -29,7 +29,7 @@ from federation.services.registry.registry import Registry
 from federation.services.replication.conflicts import conflict
 from federation.services.replication.standing import ACTOR, delete_doubts, standing
 from jobs.domain import jsonio
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.job import Job
 from jobs.domain.states import State
 from jobs.services.outcome.cancel import end

@@ -5,8 +5,8 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api import codec
 from jobs.api import dead_letter as core
+from jobs.api import members
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
@@ -152,7 +152,7 @@ def _rule(n: int, raw: object) -> ReplayRule:
     enabled = True if raw.get("enabled") is None else raw["enabled"]
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME:
         raise InvalidRequest.field(f"{place}.name", f"must be 1 to {MAX_NAME} characters", name)
-    replays = codec.integer(raw, "max_replays", low=1, high=MAX_REPLAYS)
+    replays = members.integer(raw, "max_replays", low=1, high=MAX_REPLAYS)
     if not isinstance(enabled, bool):
         raise InvalidRequest.field(f"{place}.enabled", "must be true or false", enabled)
     return ReplayRule(

@@ -4,12 +4,13 @@ from typing import Any
 
 import orjson
 
-from jobs.api import codec
+from jobs.api import job_codec
 from jobs.api.schemas import ANY, OBJECT, TIME, Schema, array, component, integer, maybe, obj, text
 from jobs.api.schemas.jobs import JOB, JOB_ERROR, JOB_MEMBERS, RETRY
 from jobs.domain.job import Job, ends_of
 from jobs.domain.states import state_of
 from jobs.domain.times import format_time
+from jobs.domain.wire_bounds import MAX_REQUEST_ID
 from jobs.models import DEFAULT_TENANT, Replay
 from jobs.services.outcome.dead_letter import replays_of
 from jobs.services.outcome.progress import progress_of
@@ -33,7 +34,7 @@ DETAIL_MEMBERS: Schema = {
         "checkpoint": ANY,
         "replay_count": integer(0),
         "lease_until": TIME,
-        "request_id": text(1, 128),
+        "request_id": text(1, MAX_REQUEST_ID),
         "metadata": obj({}, {name: maybe(TIME) for name in MOMENTS}),
     },
     "required": [
@@ -69,7 +70,7 @@ JOB_SUMMARY = component(
 
 def job_detail(job: Job) -> bytes:
     """Write the whole job, flat and wrapped; two statements."""
-    return codec.job_answer(job, **details(job, replays_of([job.id]).get(job.id)))
+    return job_codec.job_answer(job, **details(job, replays_of([job.id]).get(job.id)))
 
 
 def details(job: Job, replay: Replay | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api import codec
+from jobs.api import job_codec
 from jobs.api.admin.base import SINCE, chosen, list_of, listed, moment, optional_text, plain
 from jobs.api.admin.detail import JOB_DETAIL, JOB_SUMMARY, job_detail, summary
 from jobs.api.answer import Answer
@@ -76,7 +76,7 @@ class AdminJobs(OJSView):
         """
         window, wanted = admin_page(request), decode_wanted(request, self.principal.tenant)
         found = find_jobs(wanted, offset=window.offset, limit=window.limit)
-        encode: Any = codec.encode_job if wanted.is_live else summary
+        encode: Any = job_codec.encode_job if wanted.is_live else summary
         items = [encode(self.as_seen(job, is_listed=True)) for job in found.jobs]
         return Answer(listed(items, found.total, window, "jobs", is_estimate=found.is_estimate))
 

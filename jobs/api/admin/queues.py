@@ -5,24 +5,14 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api import codec
+from jobs.api import members
 from jobs.api.admin.base import list_of, listed, optional_text
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.queues import COUNTS, STATUS, encode_config, known_name
-from jobs.api.schemas import (
-    BOOLEAN,
-    NUMBER,
-    OBJECT,
-    QUEUE,
-    TIME,
-    component,
-    integer,
-    maybe,
-    obj,
-)
+from jobs.api.schemas import BOOLEAN, NUMBER, OBJECT, QUEUE, TIME, component, integer, maybe, obj
 from jobs.domain.errors import NotFound
 from jobs.domain.queues import terms_of
 from jobs.domain.states import State
@@ -148,7 +138,7 @@ class SwitchView(OJSView):
     def switched(self, name: str, *, paused: bool) -> Answer:
         """Switch a queue and show it."""
         reason = optional_text(self.optional_body(), "reason")
-        queue = codec.queue_name("name", name)
+        queue = members.queue_name("name", name)
         self.principal.require_queues("pause or resume", [queue])
         switch = pause if paused else resume
         numbers, _ = switch(queue, self.caller, reason)

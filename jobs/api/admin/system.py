@@ -32,7 +32,7 @@ from jobs.domain.times import format_time
 from jobs.models import Audit, Maintenance
 from jobs.services.audit import audit
 from jobs.services.health.health import uptime_seconds
-from jobs.services.health.score import score
+from jobs.services.health.score import FULL_SCORE, score
 from jobs.services.operate import maintenance
 
 SECRET = ("secret", "password", "token", "key")  # parts of names that are never shown
@@ -225,7 +225,7 @@ class ObservabilityHealth(OJSView):
         {
             200: obj(
                 {
-                    "score": integer(0, 100),
+                    "score": integer(0, FULL_SCORE),
                     "status": {"type": "string", "enum": ["ok", "degraded", "critical"]},
                     "slo_violations": array(text(1)),
                     "anomaly_count": integer(0),

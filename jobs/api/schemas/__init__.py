@@ -8,8 +8,9 @@ document.
 import re
 from typing import Any
 
-from jobs.domain import durations, envelope, ids
+from jobs.domain import durations, ids, names
 from jobs.domain.states import State
+from jobs.domain.wire_bounds import MAX_MS, MAX_REQUEST_ID, MAX_TYPE, MAX_WORKER_ID, MIN_LEASE_MS
 
 Schema = dict[str, Any]
 
@@ -69,14 +70,17 @@ ANY: Schema = {}
 BOOLEAN: Schema = {"type": "boolean"}
 NUMBER: Schema = {"type": "number"}
 OBJECT: Schema = {"type": "object"}
-META: Schema = {"type": "object", "propertyNames": {"pattern": "^[a-zA-Z0-9_.:-]{1,128}$"}}  # sent
+META: Schema = {
+    "type": "object",
+    "propertyNames": {"pattern": f"^{names.META_NAME.pattern}$"},
+}  # sent
 TIME = text(format="date-time")
 ID = matching(ids.PATTERN, description="UUIDv7 in lower case")
-QUEUE = matching(envelope.QUEUE_PATTERN)
-TYPE = matching(envelope.TYPE_PATTERN, maxLength=envelope.MAX_TYPE)
+QUEUE = matching(names.QUEUE_PATTERN)
+TYPE = matching(names.TYPE_PATTERN, maxLength=MAX_TYPE)
 STATE: Schema = {"type": "string", "enum": [state.value for state in State]}
-WORKER_ID = text(1, 256)
-LEASE_MS = integer(1000, envelope.MAX_MS)
+WORKER_ID = text(1, MAX_WORKER_ID)
+LEASE_MS = integer(MIN_LEASE_MS, MAX_MS)
 DURATION = matching(durations.PATTERN, description="ISO 8601 duration, at most 100 years")
 SHORT_DURATION: Schema = {
     "description": "ISO 8601, or short such as 30m; at most 100 years",
@@ -113,7 +117,7 @@ PROBLEM = component(
             "hint": text(1),
             "docs_url": text(),
             "doc_url": text(),
-            "request_id": text(1, 128),
+            "request_id": text(1, MAX_REQUEST_ID),
         },
         additionalProperties=True,  # a code may bring members of its own
     ),

@@ -24,11 +24,12 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.domain import durations, envelope, priorities, retry, unique, version
+from jobs.domain import durations, envelope, names, priorities, retry, unique, version
+from jobs.domain.wire_bounds import MAX_INT, MAX_INTERVAL_MS, MAX_MS, MAX_TAG, MAX_TAGS
 
 _NUMBERS = {
-    "max_attempts": integer(0, retry.MAX_INT),
-    "backoff_coefficient": {"type": "number", "minimum": 1, "maximum": retry.MAX_INT},
+    "max_attempts": integer(0, MAX_INT),
+    "backoff_coefficient": {"type": "number", "minimum": 1, "maximum": MAX_INT},
     "jitter": BOOLEAN,
     "non_retryable_errors": array(text(1)),
     "on_exhaustion": {"type": "string", "enum": ["discard", "dead_letter"]},
@@ -49,8 +50,8 @@ RETRY_REQUEST = component(
                 | {
                     "initial_interval": DURATION,
                     "max_interval": DURATION,
-                    "initial_interval_ms": integer(0, 2**40),
-                    "max_interval_ms": integer(0, 2**40),
+                    "initial_interval_ms": integer(0, MAX_INTERVAL_MS),
+                    "max_interval_ms": integer(0, MAX_INTERVAL_MS),
                     "backoff": _NUMBERS["backoff_strategy"],
                 }
             ),
@@ -102,18 +103,18 @@ PRIORITY: Schema = {
     ]
 }
 _RESULT_TTL = {
-    **integer(envelope.KEEP_RESULT, envelope.MAX_MS // 1000),
+    **integer(envelope.KEEP_RESULT, MAX_MS // 1000),
     "description": "Seconds the result is kept; 0: it is not stored; -1: as long as the job",
 }
 _OPTIONS = {
     "queue": QUEUE,
     "priority": PRIORITY,
-    "timeout_ms": integer(0, envelope.MAX_MS),
+    "timeout_ms": integer(0, MAX_MS),
     "visibility_timeout_ms": LEASE_MS,
     "scheduled_at": WHEN,
     "expires_at": {**WHEN, "description": "Later than `scheduled_at`; " + WHEN["description"]},
     "retry": RETRY_REQUEST,
-    "tags": array(text(1, envelope.MAX_TAG), maxItems=envelope.MAX_TAGS),
+    "tags": array(text(1, MAX_TAG), maxItems=MAX_TAGS),
     "pending": BOOLEAN,
     "unique": UNIQUE_REQUEST,
     "result_ttl": _RESULT_TTL,
@@ -127,7 +128,7 @@ VERSION: Schema = {
     ],
 }
 JOB_REQUEST_MEMBERS = {
-    "type": matching(envelope.VERSIONED_TYPE_PATTERN),
+    "type": matching(names.VERSIONED_TYPE_PATTERN),
     "args": array(ANY),
     **optional(
         _OPTIONS
@@ -135,9 +136,9 @@ JOB_REQUEST_MEMBERS = {
             "specversion": matching(envelope.VERSION_PATTERN),
             "id": ID,
             "meta": META,
-            "timeout": integer(0, envelope.MAX_MS // 1000),
-            "visibility_timeout": integer(1, envelope.MAX_MS // 1000),
-            "schema": matching(envelope.URI_PATTERN),
+            "timeout": integer(0, MAX_MS // 1000),
+            "visibility_timeout": integer(1, MAX_MS // 1000),
+            "schema": matching(names.URI_PATTERN),
             "version": VERSION,
             "options": obj(
                 {},

@@ -4,6 +4,7 @@ from typing import Final
 
 from jobs.api.schemas import (
     BOOLEAN,
+    LEASE_MS,
     Schema,
     array,
     component,
@@ -14,7 +15,7 @@ from jobs.api.schemas import (
     optional,
 )
 from jobs.api.schemas.jobs import RETRY_REQUEST
-from jobs.domain import durations, envelope, limits, queues
+from jobs.domain import durations, limits, names, queues
 
 PERIOD: Final[Schema] = {
     "description": "A duration (PT30S), a short form (30s) or a unit, longer than nothing",
@@ -67,8 +68,8 @@ CHANGE: Final = optional(
             ),
         ),
         "max_size": integer(0, limits.MOST),
-        "visibility_timeout_ms": integer(1000, envelope.MAX_MS),
-        "default_timeout_ms": integer(1000, envelope.MAX_MS),
+        "visibility_timeout_ms": LEASE_MS,
+        "default_timeout_ms": LEASE_MS,
         "default_retry": RETRY_REQUEST,
         "retention": {
             "anyOf": [
@@ -93,7 +94,7 @@ CHANGE: Final = optional(
             ]
         },
         "allowed_job_types": array(
-            {"anyOf": [matching(envelope.TYPE_PATTERN), matching(queues.PREFIX)]},
+            {"anyOf": [matching(names.TYPE_PATTERN), matching(queues.PREFIX)]},
             minItems=1,
             maxItems=queues.MAX_TYPES,
         ),

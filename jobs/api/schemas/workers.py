@@ -1,8 +1,9 @@
 """Requests and answers of workers. Spec: contract 3.4, 9."""
 
+from http import HTTPStatus
 from typing import Any
 
-from jobs.api import codec
+from jobs.api import worker_codec
 from jobs.api.schemas import (
     ANY,
     BOOLEAN,
@@ -28,6 +29,16 @@ from jobs.api.schemas import (
 from jobs.api.schemas.jobs import JOB
 from jobs.domain import ranges
 from jobs.domain.claim import MAX_WEIGHT, POOL_PATTERN, STRATEGIES
+from jobs.domain.wire_bounds import (
+    MAX_BATCH,
+    MAX_COUNT,
+    MAX_HANDLERS,
+    MAX_INT,
+    MAX_QUEUES,
+    MAX_WAIT_MS,
+    MAX_WHOLE,
+    MAX_WORKER_ID,
+)
 from jobs.services.workers.heartbeat import Standing
 
 DIRECTIVE: Schema = {"type": "string", "enum": [standing.name.lower() for standing in Standing]}
@@ -49,7 +60,7 @@ HANDLER = obj(
 )
 HANDLERS = {
     "handlers": {
-        **array({"anyOf": [HANDLER, TYPE]}, maxItems=1000),
+        **array({"anyOf": [HANDLER, TYPE]}, maxItems=MAX_HANDLERS),
         "description": "Which versions of types the worker handles: jobs with others go elsewhere. "
         "Without it counts what was declared before; an empty list takes that back.",
     },
@@ -72,17 +83,17 @@ FETCH = obj(
     optional(
         {
             "queues": {
-                **array(QUEUE, minItems=1, maxItems=codec.MAX_QUEUES),
+                **array(QUEUE, minItems=1, maxItems=MAX_QUEUES),
                 "description": "Needed where no pool names any",
             },
             "count": {
-                **integer(1, 2**53),
-                "description": f"At most {codec.MAX_COUNT} are handed out",
+                **integer(1, MAX_WHOLE),
+                "description": f"At most {MAX_COUNT} are handed out",
             },
             "worker_id": WORKER_ID,
             "visibility_timeout_ms": LEASE_MS,
             "wait_ms": {
-                **integer(0, codec.MAX_WAIT_MS),
+                **integer(0, MAX_WAIT_MS),
                 "description": "Hold the request until a job arrives or the time is over",
             },
             "pool": POOL,
@@ -146,16 +157,16 @@ OWN_NACKED = obj(
     {**{name: NACKED["properties"][name] for name in NACKED["required"]}, "job": JOB},
     NACKED["properties"],
 )
-COUNT = integer(0, 2**31 - 1)
+COUNT = integer(0, MAX_INT)
 OF_WORKER: Schema = optional(
     {
-        "state": {"type": "string", "enum": list(codec.STANDINGS)},
+        "state": {"type": "string", "enum": list(worker_codec.STANDINGS)},
         "active_jobs": {"anyOf": [array(text()), COUNT]},
         "active_job_ids": array(text()),
         "visibility_timeout_ms": LEASE_MS,
-        "hostname": text(0, codec.MAX_WORKER_ID),
-        "pid": integer(0, 2**53),
-        "queues": array(QUEUE, maxItems=codec.MAX_QUEUES),
+        "hostname": text(0, MAX_WORKER_ID),
+        "pid": integer(0, MAX_WHOLE),
+        "queues": array(QUEUE, maxItems=MAX_QUEUES),
         "concurrency": COUNT,
         "labels": {"anyOf": [OBJECT, array(ANY)]},
         "started_at": TIME,
@@ -205,7 +216,14 @@ BEATEN = obj(
 
 def batch(name: str, item: Schema, answer: Schema) -> dict[str, Any]:
     """Describe one batch operation; each item's result is its answer or its error."""
-    refused = obj({"id": text(), "job_id": text(), "status": integer(400), "error": PROBLEM})
+    refused = obj(
+        {
+            "id": text(),
+            "job_id": text(),
+            "status": integer(HTTPStatus.BAD_REQUEST.value),
+            "error": PROBLEM,
+        }
+    )
     done = {
         **answer,
         "properties": {"status": {"const": 200}, **answer["properties"]},
@@ -213,6 +231,6 @@ def batch(name: str, item: Schema, answer: Schema) -> dict[str, Any]:
     }
     return {
         "answers": {200: obj({"results": array({"anyOf": [done, refused]}), "count": integer(1)})},
-        "body": obj({name: array(item, minItems=1, maxItems=10_000)}),
+        "body": obj({name: array(item, minItems=1, maxItems=MAX_BATCH)}),
         "extension": "x-batch-ack",
     }

@@ -19,7 +19,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jobs import queries
-from jobs.api import codec
+from jobs.api import job_codec, members
 from jobs.api.queues import encode_stats
 from jobs.domain import jsonio
 from jobs.domain.caller import Caller
@@ -96,7 +96,7 @@ class Command(BaseCommand):
         chosen = {"queue": options["queue"], "priority": options["priority"]}
         chosen |= {"scheduled_at": options["delay"] and f"+{options['delay']}"}
         body["options"] = {name: value for name, value in chosen.items() if value is not None}
-        stored = enqueue([codec.decode_job(body)])[0]
+        stored = enqueue([job_codec.decode_job(body)])[0]
         if stored is None:
             raise CommandError("middleware dropped the job")
         self._print_job(stored, options)
@@ -112,11 +112,11 @@ class Command(BaseCommand):
         self._print_job(job, options)
 
     def _pause(self, options: dict[str, Any]) -> None:
-        name = codec.queue_name("queue", options["queue"])
+        name = members.queue_name("queue", options["queue"])
         self._print_queues([encode_stats(pause(name, CALLER)[0])], options)
 
     def _resume(self, options: dict[str, Any]) -> None:
-        name = codec.queue_name("queue", options["queue"])
+        name = members.queue_name("queue", options["queue"])
         self._print_queues([encode_stats(resume(name, CALLER)[0])], options)
 
     def _queues(self, options: dict[str, Any]) -> None:
@@ -149,7 +149,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{len(found)} counts differed from the jobs.")
 
     def _print_job(self, job: Job, options: dict[str, Any], *, details: bool = False) -> None:
-        envelope = json.loads(jsonio.dumps(codec.encode_job(job)))
+        envelope = json.loads(jsonio.dumps(job_codec.encode_job(job)))
         if options["json"]:
             self.stdout.write(json.dumps(envelope))
         elif details:

@@ -14,7 +14,7 @@ from django.db import connection
 
 from jobs import queries
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import QueueFull
 from jobs.domain.events import Kind
 from jobs.domain.queues import WARNING, Bound

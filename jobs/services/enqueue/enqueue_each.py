@@ -6,12 +6,14 @@ from django.db import transaction
 
 from jobs import extensions, spans
 from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.repeat import repeated
 from jobs.services.enqueue import repeats
-from jobs.services.enqueue.enqueue import hold, id_taken, prepared_drafts, refusals, store
+from jobs.services.enqueue.enqueue import prepared_drafts
+from jobs.services.enqueue.insert import id_taken
+from jobs.services.enqueue.store import hold, refusals, store
 from jobs.services.read.show import existing
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from django.db import transaction
 
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import Duplicate, OJSError
 from jobs.domain.job import Job
 from jobs.extensions import Deduplication, EnqueueHooks, implementers

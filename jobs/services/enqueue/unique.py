@@ -18,8 +18,8 @@ from django.db import transaction
 
 from jobs import queries
 from jobs.domain.caller import Caller
+from jobs.domain.draft import JobDraft
 from jobs.domain.duplicates import Asked, Decision, Known, decide
-from jobs.domain.envelope import JobDraft
 from jobs.domain.errors import Duplicate, InvalidRequest, OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State, state_of

@@ -6,6 +6,8 @@ from jobs.services.health.health import SLOW_MS, health
 from jobs.services.record.rates import rates
 from jobs.services.record.unread import fullness
 
+FULL_SCORE = 100
+
 GOOD, FAIR = 90, 50
 MOST_FAILED, MOST_STALE, MOST_UNREAD = 0.1, 0.5, 0.5
 
@@ -34,7 +36,7 @@ class Score:
     @property
     def points(self) -> int:
         """100 less the weights of the checks that failed."""
-        return max(0, 100 - sum(check.weight for check in self.checks if not check.is_ok))
+        return max(0, FULL_SCORE - sum(check.weight for check in self.checks if not check.is_ok))
 
     @property
     def status(self) -> str:
@@ -46,7 +48,7 @@ def score() -> Score:
     """Check database, loops, workers, the latest failures and readers of the event record."""
     found = health()
     if found.vitals is None:
-        return Score((Check("database", 1, 0, 100),))
+        return Score((Check("database", 1, 0, FULL_SCORE),))
     silent = found.vitals.workers - found.vitals.alive
     now = rates()
     ended = now.completed + now.failed

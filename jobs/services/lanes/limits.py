@@ -8,7 +8,7 @@ from django.db import transaction
 
 from jobs import queries
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import BackendUnavailable, NotFound
 from jobs.domain.limits import (
     ANY_TENANT,

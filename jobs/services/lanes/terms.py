@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from jobs import queries
 from jobs.caches import VersionedCache
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import BackendUnavailable, InvalidRequest, OJSError, QueuePaused
 from jobs.domain.queues import QueueTerms, rate_of, terms_of
 from jobs.domain.retry import parse_policy

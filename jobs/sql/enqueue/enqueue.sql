@@ -1,7 +1,7 @@
 -- enqueue: store drafts, all or none, in the order of `n`. The source of the drafts is one of parts/: a
 -- request with one draft has it as parameters, as reading JSON costs a fifth of the statement. `wake` is
 -- false inside a caller's transaction, which wakes the lanes after its commit instead
--- (services/enqueue/enqueue.py). A draft that matches a stored job is not stored: state 0, and `hit` and
+-- (services/enqueue/insert.py). A draft that matches a stored job is not stored: state 0, and `hit` and
 -- `hit_state` are the stored job. Stores nothing when `terms` is not the latest configuration version:
 -- see Terms in models/queues.py. A used id fails on the primary key.
 -- Locks: the locks of ojs_unique_pass; none on shared rows except the locks of ojs_wake.

@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from jobs.domain.caller import Caller
 from jobs.domain.claim import ClaimPlan, FetchRequest
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import InvalidRequest
 from jobs.extensions import ClaimHooks, EnqueueHooks
 

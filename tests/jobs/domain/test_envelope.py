@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.domain import jsonio
-from jobs.domain.envelope import KNOWN, MANAGED, JobDraft, Limits, attributes, parse_job
+from jobs.domain.draft import JobDraft, attributes
+from jobs.domain.envelope import KNOWN, MANAGED, Limits, parse_job
 from jobs.domain.errors import (
     InvalidRequest,
     InvalidRetryPolicy,
@@ -277,16 +278,6 @@ def test_a_clients_value_for_what_the_server_sets_is_dropped(name: str, value: A
 @spec("contract 1.1")
 def test_an_unknown_name_is_kept_where_it_was(name: str, value: Any) -> None:
     assert attributes(parsed(**{name: value}))[name] == value
-
-
-def test_d5_seconds_are_returned_when_only_they_were_sent() -> None:
-    assert attributes(parsed(timeout=5))["timeout"] == 5
-    assert attributes(parsed(timeout=5))["timeout_ms"] == 5000
-    assert "timeout" not in attributes(parsed(timeout=5, timeout_ms=7000))
-    assert attributes(parsed(timeout=5, timeout_ms=7000))["timeout_ms"] == 7000
-    assert "timeout" not in attributes(parsed(timeout_ms=7000))
-    assert attributes(parsed(visibility_timeout=5))["visibility_timeout"] == 5
-    assert "visibility_timeout" not in attributes(parsed(visibility_timeout_ms=5000))
 
 
 # --- 1.6: limits ----------------------------------------------------------------------------------

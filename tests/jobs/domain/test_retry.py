@@ -11,7 +11,6 @@ from jobs.domain import retry
 from jobs.domain.durations import parse_duration
 from jobs.domain.errors import InvalidRequest, InvalidRetryPolicy
 from jobs.domain.retry import (
-    MAX_INT,
     STRATEGIES,
     RetryPolicy,
     decide,
@@ -21,6 +20,7 @@ from jobs.domain.retry import (
     parse_policy,
 )
 from jobs.domain.states import State
+from jobs.domain.wire_bounds import MAX_INT
 from tests.spec import spec
 
 DEFAULT = {

@@ -1,6 +1,5 @@
 """The buffer of a client: slow clients and rates. Spec: contract 25.3."""
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -8,10 +7,9 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from jobs.api.streams import Plan, _gap
 from jobs.domain.events import Kind
 from jobs.domain.place import Place, event_id
-from jobs.services.record.events import EventFilter, StoredEvent
+from jobs.services.record.events import StoredEvent
 from jobs.stream.subscription import Scope, Subscription, Told
 from tests.spec import spec
 
@@ -41,16 +39,6 @@ def filled(number: int) -> Subscription:
     for n in range(number):
         member.offer(Told(event(n)))
     return member
-
-
-@pytest.mark.parametrize(("tenant", "missed"), [(None, 5_000), ("north", 1)])
-@spec("contract 25.3")
-def test_a_gap_tells_a_tenant_no_number_of_all(tenant: str | None, missed: int) -> None:
-    plan = Plan("all", Scope(), EventFilter(tenant=tenant), lambda _event: b"")
-
-    told = _gap(plan, Place(1, 10), Place(2, 5_010)).decode()
-
-    assert json.loads(told.partition("data: ")[2])["estimated_missed_count"] == missed
 
 
 @pytest.mark.usefixtures("small")

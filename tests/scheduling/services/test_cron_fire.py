@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from jobs import extensions
 from jobs.domain.claim import FetchRequest
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import Duplicate, QueueFull
 from jobs.domain.events import Kind
 from jobs.domain.states import State, state_of

@@ -7,11 +7,12 @@ import pytest
 from django.db import connection, transaction
 
 from jobs.domain.claim import LaneKey
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.models import Job
 from jobs.services.enqueue import enqueue_each as enqueue_each_module
-from jobs.services.enqueue.enqueue import enqueue, store
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.store import store
 from jobs.services.lanes import lanes, terms
 from tenancy import queries
 from tenancy.domain.tenant import Definition, TenantLimits

@@ -5,32 +5,9 @@ from typing import Any
 import pytest
 
 from tests.spec import spec
-from versioning.domain.compatibility import (
-    MOST,
-    Bump,
-    Change,
-    Compatibility,
-    Rule,
-    changes,
-    demanded,
-)
-from versioning.domain.schema import read
+from tests.versioning.documents import NO_FIELD, TEXT, WHOLE, field, found
+from versioning.domain.compatibility import Bump, Compatibility, Rule, demanded
 
-TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
-
-
-def found(old: Any, new: Any) -> list[Change]:
-    """Compare two documents."""
-    return changes(read(old), read(new))
-
-
-def field(schema: Any, *, required: bool = False, **more: Any) -> dict[str, Any]:
-    """Return a document for one argument, an object with the field `a`."""
-    needed = {"required": ["a"]} if required else {}
-    return {"type": "object", "properties": {"a": schema}, **needed, **more}
-
-
-NO_FIELD = {"type": "object", "properties": {}}
 ADDITIVE = [
     (NO_FIELD, field(TEXT), Rule.OPTIONAL_ADDED, "/0/a"),
     (field({"maxLength": 3}), field({"maxLength": 5}), Rule.WIDENED, "/0/a"),
@@ -86,14 +63,6 @@ def test_breaking_changes_demand_a_major_version(old: Any, new: Any, rule: Rule,
     assert demanded([change], Compatibility.BACKWARD) is Bump.MAJOR
 
 
-@spec("VER-7.2-a")
-def test_renamed_field_is_one_removed_and_one_added() -> None:
-    first, second = found(field(TEXT), {"type": "object", "properties": {"b": TEXT}})
-
-    assert (first.path, first.rule) == ("/0/a", Rule.REMOVED)
-    assert (second.path, second.rule) == ("/0/b", Rule.OPTIONAL_ADDED)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "backward", "forward"),
     [
@@ -127,43 +96,3 @@ def test_remarks_and_order_are_no_change() -> None:
 
     assert found(old, {**new, "required": ["b", "a"]}) == []
     assert demanded([], Compatibility.FULL) is Bump.NONE
-
-
-@spec("contract 30.5")
-def test_references_are_followed() -> None:
-    def document(kind: Any) -> Any:
-        return {"items": [{"$ref": "#/$defs/k"}, {"not": {"$ref": "#/$defs/k"}}],
-                "$defs": {"k": kind}}  # fmt: skip
-
-    assert found(document(TEXT), document(TEXT)) == []
-    assert next(one.path for one in found(document(TEXT), document(WHOLE))) == "/0"
-    opaque = {"not": {"$ref": "#/$defs/k"}}
-    narrowed = found({**opaque, "$defs": {"k": TEXT}}, {**opaque, "$defs": {"k": WHOLE}})
-    assert [one.message for one in narrowed] == [
-        "not says something else: what fits cannot be compared"
-    ]
-
-
-@spec("contract 30.5")
-def test_documents_that_refer_to_themselves_are_compared() -> None:
-    def tree(kind: Any) -> Any:
-        return {
-            "type": "object",
-            "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}, "value": kind},
-        }
-
-    assert {one.rule for one in found(tree(TEXT), tree(WHOLE))} == {Rule.TYPE_CHANGED}
-
-
-@spec("contract 30.5")
-def test_object_and_array_documents_are_compared_as_arrays() -> None:
-    assert found(field(TEXT), {"type": "array", "items": [field(TEXT)], "minItems": 1}) == []
-    (change,) = found({"type": "array", "items": [field(TEXT)], "minItems": 1}, field(WHOLE))
-    assert (change.path, change.rule) == ("/0/a", Rule.TYPE_CHANGED)
-
-
-@spec("contract 30.5")
-def test_changes_that_are_told_are_bounded() -> None:
-    many = {f"p{n}": TEXT for n in range(1000)}
-
-    assert len(found({"type": "object", "properties": many}, NO_FIELD)) == MOST

@@ -9,11 +9,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.models import Job
-from jobs.services.enqueue.enqueue import enqueue, require_accepted
+from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.enqueue_each import enqueue_each
+from jobs.services.enqueue.store import require_accepted
 from jobs.services.lanes import terms
 from jobs.services.upkeep.reset import clear_caches
 from scheduling.domain.definition import Definition

@@ -15,8 +15,7 @@ from jobs import queries, spare
 from jobs.domain.caller import Caller
 from jobs.domain.errors import Duplicate
 from jobs.models import Job, Ready
-from jobs.services.enqueue import enqueue as service
-from jobs.services.enqueue import gather
+from jobs.services.enqueue import gather, insert
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.gather import Gathering
 from jobs.services.lanes import lanes, terms
@@ -196,9 +195,9 @@ def asked(gathering: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any
 
     def keep(asked: Any) -> Any:
         seen.extend(asked)
-        return service._store_gathered(asked)
+        return insert._store_gathered(asked)
 
-    monkeypatch.setattr(service._gathering, "_run", keep)
+    monkeypatch.setattr(insert._gathering, "_run", keep)
     put(queue="first")
     version, row = seen[0]
 
@@ -214,7 +213,7 @@ def test_a_group_is_one_statement_and_keeps_what_each_request_says(
     with spare.borrowed() as lent:
         pass  # the pool lends this connection next
     with CaptureQueriesContext(lent) as captured:
-        stored = service._store_gathered([asked(request_id="req_a"), asked(request_id="req_b")])
+        stored = insert._store_gathered([asked(request_id="req_a"), asked(request_id="req_b")])
 
     assert len(captured) == 1
     assert [[one.n for one in placed] for placed in stored] == [[0], [0]]
@@ -228,7 +227,7 @@ def test_only_those_by_the_latest_terms_are_stored_and_only_they_are_told_so(
 ) -> None:
     group = [asked(older=n) for n in older]
 
-    placed = service._store_gathered(group)
+    placed = insert._store_gathered(group)
 
     assert [len(places) for places in placed] == [0 if n else 1 for n in older]
     wanted = {row["id"] for n, (_, row) in zip(older, group, strict=True) if not n}

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from jobs import handlers
 from jobs.domain.caller import Caller
-from jobs.domain.envelope import JobDraft
+from jobs.domain.draft import JobDraft
 from jobs.domain.errors import Duplicate, InvalidRequest, OJSError, RateLimited
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State

@@ -7,7 +7,8 @@ import pytest
 from jobs import queries
 from jobs.domain.claim import LaneKey
 from jobs.domain.errors import BackendUnavailable, Conflict
-from jobs.services.enqueue.enqueue import enqueue, require_accepted
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.store import require_accepted
 from jobs.services.lanes import lanes, terms
 from jobs.services.outcome.cancel import cancel_waiting
 from tests.factories import DraftFactory, stored_ids
@@ -22,8 +23,8 @@ def always_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     def stale(*_: object, **__: object) -> None:
         raise terms.Stale
 
-    monkeypatch.setattr("jobs.services.enqueue.enqueue._store_by", stale)
-    monkeypatch.setattr("jobs.services.enqueue.enqueue._refusals", stale)
+    monkeypatch.setattr("jobs.services.enqueue.store._store_by", stale)
+    monkeypatch.setattr("jobs.services.enqueue.store._refusals", stale)
     monkeypatch.setattr(lanes, "make", stale)
 
 

@@ -1,43 +1,34 @@
-"""JSON to domain and back; the wire names live here. Spec: contract 1 to 3."""
+"""Requests and answers of workers: FETCH, ACK, FAIL, BEAT. Spec: contract 3.4."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
-
-import orjson
+from typing import Any
 
 from jobs import extensions, queries
+from jobs.api.members import integer, job_id, pool_name, queue_name, worker_id
 from jobs.conf import conf
 from jobs.domain import jsonio
-from jobs.domain.claim import POOL_PATTERN, Declaration, FetchRequest, split_queue
-from jobs.domain.envelope import QUEUE_PATTERN, JobDraft, parse_job
-from jobs.domain.errors import (
-    BatchTooLarge,
-    InvalidRequest,
-    OJSError,
-    ResultTooLarge,
-    Unprocessable,
-)
+from jobs.domain.claim import Declaration, FetchRequest, split_queue
+from jobs.domain.errors import InvalidRequest, ResultTooLarge, Unprocessable
 from jobs.domain.ids import is_id
-from jobs.domain.job import Job, ends_of
-from jobs.domain.priorities import parse_priority
+from jobs.domain.names import QUEUE_PATTERN
 from jobs.domain.retry import normalise_error
-from jobs.domain.states import CODES, State, state_of
+from jobs.domain.states import State, state_of
 from jobs.domain.times import format_time, parse_time
+from jobs.domain.wire_bounds import (
+    MAX_COUNT,
+    MAX_INT,
+    MAX_MS,
+    MAX_QUEUES,
+    MAX_WAIT_MS,
+    MAX_WORKER_ID,
+    MIN_LEASE_MS,
+)
 from jobs.domain.wishes import read_wish
-from jobs.services.lanes.envelopes import limits
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
 from jobs.services.workers.heartbeat import Answer, Report, Standing
 
-_T = TypeVar("_T")
-
-MAX_COUNT = 100
-MAX_QUEUES = 100
-MAX_WORKER_ID = 256
-MAX_WAIT_MS = 20_000
-MIN_LEASE_MS = 1000
-MAX_LEASE_MS = 10 * 365 * 86_400_000
 STANDINGS = {
     "running": Standing.RUNNING,
     "quiet": Standing.QUIET,
@@ -47,57 +38,6 @@ STANDINGS = {
     "terminate": Standing.TERMINATE,
 }
 DRAINING = frozenset({"drain", "draining", "shutting_down"})
-ACTIVE, RETRYABLE = CODES[State.ACTIVE], CODES[State.RETRYABLE]
-
-
-def decode_job(body: Mapping[str, Any]) -> JobDraft:
-    """Decode one PUSH request."""
-    return parse_job(body, limits=limits())
-
-
-def decode_batch(body: Mapping[str, Any]) -> list[Any]:
-    """Return the raw jobs of a batch after checking their number."""
-    return list_of(body, "jobs", conf().max_batch)
-
-
-def list_of(body: Mapping[str, Any], name: str, most: int) -> list[Any]:
-    """Read a list of 1 to `most` items. Raises InvalidRequest, BatchTooLarge."""
-    raw = body.get(name)
-    if not isinstance(raw, list) or not raw:
-        raise InvalidRequest.field(name, "must be a non-empty array", raw)
-    if len(raw) > most:
-        raise BatchTooLarge(
-            f"{name} has {len(raw)} items, at most {most} are taken",
-            details={"max_batch_size": most, "limit": most, "actual": len(raw)},
-        )
-    return raw
-
-
-def decode_batch_item(item: object) -> JobDraft:
-    """Decode one PUSH request of a batch."""
-    if not isinstance(item, dict):
-        raise InvalidRequest.field("jobs", "must hold objects", item)
-    return decode_job(item)
-
-
-def items(body: Mapping[str, Any], name: str, most: int) -> list[dict[str, Any]]:
-    """Return the objects of an array. Raises InvalidRequest, BatchTooLarge."""
-    raw = list_of(body, name, most)
-    for index, item in enumerate(raw):
-        if not isinstance(item, dict):
-            raise InvalidRequest.field(f"{name}[{index}]", "must be an object", item)
-    return raw
-
-
-def decode_item(
-    decode: Callable[[Mapping[str, Any]], _T], index: int, item: Mapping[str, Any]
-) -> _T:
-    """Decode one item; a problem names its index."""
-    try:
-        return decode(item)
-    except OJSError as problem:
-        problem.details["index"] = index
-        raise
 
 
 def wait_ms(body: Mapping[str, Any]) -> int:
@@ -120,7 +60,7 @@ def decode_fetch(body: Mapping[str, Any], *, tenant: str | None = None) -> Fetch
         queues=tuple(queues),
         count=min(count or 1, MAX_COUNT),
         worker_id=worker_id(body),
-        visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_LEASE_MS),
+        visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_MS),
         tenant=tenant,
         bound_to=tenant,
         pool=pool_name(body),
@@ -130,73 +70,11 @@ def decode_fetch(body: Mapping[str, Any], *, tenant: str | None = None) -> Fetch
     )
 
 
-def pool_name(body: Mapping[str, Any]) -> str | None:
-    """Read `pool`. Raises Unprocessable."""
-    raw = body.get("pool")
-    if raw is not None and not (isinstance(raw, str) and POOL_PATTERN.fullmatch(raw)):
-        raise Unprocessable.field("pool", "must be the name of one pool", raw)
-    return raw
-
-
 def _fetched_queue(value: object) -> None:
     """Check the name of a queue that may have a tenant in front. Raises InvalidRequest."""
     tenant, queue = split_queue(value) if isinstance(value, str) else (None, value)
     if tenant == "" or not (isinstance(queue, str) and QUEUE_PATTERN.fullmatch(queue)):
         raise InvalidRequest.field("queues", "is not a valid queue name", value)
-
-
-def queue_name(field: str, value: object) -> str:
-    """Check a queue name. Raises InvalidRequest."""
-    if not isinstance(value, str) or not QUEUE_PATTERN.fullmatch(value):
-        raise InvalidRequest.field(field, "is not a valid queue name", value)
-    return value
-
-
-def integer(body: Mapping[str, Any], name: str, *, low: int = 0, high: int = 2**53) -> int | None:
-    """Read an optional integer; 10.0 is an integer, true is not. Raises InvalidRequest."""
-    raw = body.get(name)
-    if raw is None:
-        return None
-    if isinstance(raw, float) and raw.is_integer():
-        raw = int(raw)
-    if not isinstance(raw, int) or isinstance(raw, bool) or not low <= raw <= high:
-        raise InvalidRequest.field(name, f"must be an integer from {low} to {high}", raw)
-    return raw
-
-
-def worker_id(body: Mapping[str, Any], *, required: bool = False) -> str | None:
-    """Read `worker_id`. Raises InvalidRequest."""
-    raw = body.get("worker_id")
-    if raw is None and not required:
-        return None
-    if not isinstance(raw, str) or not 1 <= len(raw) <= MAX_WORKER_ID:
-        raise InvalidRequest.field(
-            "worker_id", f"must be a string of 1 to {MAX_WORKER_ID} characters", raw
-        )
-    return raw
-
-
-def priority_of(raw: object) -> int:
-    """Read a priority by the rules of PUSH. Raises InvalidRequest."""
-    try:
-        return parse_priority(raw)
-    except ValueError as problem:
-        raise InvalidRequest.field("priority", str(problem), raw) from None
-
-
-def job_id(body: Mapping[str, Any]) -> str:
-    """Read `job_id`; other text is no error here, and the service finds no job for it."""
-    raw = body.get("job_id")
-    if not isinstance(raw, str) or not raw:
-        raise InvalidRequest.field("job_id", "is required and must be a string", raw)
-    return raw
-
-
-def of_path(body: Mapping[str, Any], job_id: str) -> dict[str, Any]:
-    """Set the job id of the path in a body. Raises InvalidRequest if the body names another one."""
-    if body.get("job_id") not in (None, job_id):
-        raise InvalidRequest.field("job_id", "must be that of the path", body["job_id"])
-    return {**body, "job_id": job_id}
 
 
 def decode_ack(body: Mapping[str, Any]) -> Ack:
@@ -232,11 +110,11 @@ def decode_heartbeat(body: Mapping[str, Any], *, tenant: str | None = None) -> R
         is_draining=state in DRAINING,
         active_ids=tuple(i for i in ids if is_id(i)),
         active_jobs=number,
-        visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_LEASE_MS),
+        visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_MS),
         hostname=_text(body, "hostname"),
         pid=integer(body, "pid"),
         queues=queues,
-        concurrency=integer(body, "concurrency", high=2**31 - 1),
+        concurrency=integer(body, "concurrency", high=MAX_INT),
         labels=_labels(body),
         started_at=None if started is None else parse_time(started, "started_at"),
         pool=pool_name(body),
@@ -310,7 +188,7 @@ def _active(body: Mapping[str, Any]) -> tuple[list[Any], int]:
     raw = body.get("active_jobs")
     if isinstance(raw, list):
         return _ids("active_jobs", raw), len(raw)
-    number = integer(body, "active_jobs", high=2**31 - 1)
+    number = integer(body, "active_jobs", high=MAX_INT)
     ids = body.get("active_job_ids")
     if ids is None:
         return [], number or 0
@@ -355,87 +233,6 @@ def _labels(body: Mapping[str, Any]) -> Any:
 # --- answers --------------------------------------------------------------------------------------
 
 
-def encode_job(job: Job, **more: Any) -> orjson.Fragment:
-    """Encode an envelope. JSON members are inserted as stored, never parsed."""
-    return orjson.Fragment(_envelope(job, more))
-
-
-def job_answer(job: Job, **more: Any) -> bytes:
-    """Write an answer about one job, wrapped and flat: each client reads one of the two forms.
-
-    Spec: contract 24.6.
-    """
-    envelope = _envelope(job, more)
-    return envelope[:-1] + b',"job":' + envelope + b"}"
-
-
-def _envelope(job: Job, more: Mapping[str, Any]) -> bytes:
-    shown: dict[str, Any] = {
-        "specversion": "1.0",
-        "id": job.id,
-        "type": job.type,
-        "queue": job.queue,
-        "args": orjson.Fragment(job.args),
-        "meta": orjson.Fragment(job.meta),
-        "priority": job.priority,
-        "state": state_of(job.state),
-        "attempt": job.attempt,
-        "max_attempts": job.max_attempts,
-        "created_at": job.created_at,
-    }
-    _add_times(shown, job)
-    _add_retry(shown, job)
-    if job.error is not None:
-        shown["error"] = orjson.Fragment(job.error)
-    if job.errors is not None:
-        shown["errors"] = orjson.Fragment(job.errors)
-    if job.result is not None:
-        shown["result"] = orjson.Fragment(job.result)
-    if job.worker_id is not None and job.state == ACTIVE:
-        shown["worker_id"] = job.worker_id
-    if job.dead_letter is not None:
-        shown["dead_letter"] = job.dead_letter
-    if job.version is not None:
-        shown["version"] = orjson.Fragment(job.version)
-    _add_told(shown, job)
-    shown.update(more)
-    return _splice(orjson.dumps(shown, option=orjson.OPT_UTC_Z), job.attributes)
-
-
-def _add_told(shown: dict[str, Any], job: Job) -> None:
-    if job.warnings:
-        shown["warnings"] = list(job.warnings)
-    if job.progress is not None:
-        shown.update(orjson.loads(job.progress))
-
-
-def _add_times(shown: dict[str, Any], job: Job) -> None:
-    if job.enqueued_at is not None:
-        shown["enqueued_at"] = job.enqueued_at
-    if job.started_at is not None:
-        shown["started_at"] = job.started_at
-    if job.scheduled_at is not None:
-        shown["scheduled_at"] = job.scheduled_at
-    if job.expires_at is not None:
-        shown["expires_at"] = job.expires_at
-    if job.activated_at is not None:
-        shown["activated_at"] = job.activated_at
-    if job.finished_at is not None:
-        shown.update(ends_of(job))
-
-
-def _add_retry(shown: dict[str, Any], job: Job) -> None:
-    if job.retry_delay_ms is not None:
-        shown["retry_delay_ms"] = job.retry_delay_ms
-    if job.state == RETRYABLE and job.due_at is not None:
-        shown["next_attempt_at"] = job.due_at
-
-
-def _splice(head: bytes, attributes: str | bytes) -> bytes:
-    tail = attributes.encode() if isinstance(attributes, str) else attributes
-    return head if tail == b"{}" else head[:-1] + b"," + tail[1:]
-
-
 def encode_ack(row: queries.Completed) -> dict[str, Any]:
     """Encode the answer to ACK. Spec: D16."""
     return {
@@ -477,8 +274,3 @@ def encode_heartbeat(answer: Answer) -> dict[str, Any]:
         "server_time": format_time(answer.server_time),
         "acknowledged": True,
     }
-
-
-def encode_all(jobs: Iterable[Job]) -> list[orjson.Fragment]:
-    """Encode envelopes in order."""
-    return [encode_job(job) for job in jobs]

@@ -1,0 +1,125 @@
+"""Admit prepared drafts and store them: refusals, hooks and gates of extensions, bounds of queues.
+
+Spec: contract 1.7, 2.2, 11.1.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from django.db import transaction
+
+from jobs import extensions
+from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.draft import JobDraft
+from jobs.domain.errors import OJSError
+from jobs.domain.job import Job
+from jobs.extensions import EnqueueHooks, implementers
+from jobs.queries import Checking
+from jobs.services.enqueue import backpressure, unique
+from jobs.services.enqueue.insert import insert
+from jobs.services.lanes import terms
+from jobs.services.lanes.queue_config import configure
+
+
+def store(
+    drafts: Sequence[JobDraft], caller: Caller, *, keep_going: bool = False
+) -> list[Job | OJSError]:
+    """Store prepared drafts, in order; see `unique.store` for `keep_going`."""
+    return terms.by_latest(lambda: _store(drafts, caller, keep_going=keep_going))
+
+
+def _store(drafts: Sequence[JobDraft], caller: Caller, *, keep_going: bool) -> list[Job | OJSError]:
+    known = terms.of_queues({draft.queue for draft in drafts})
+    for queue, rate in terms.rates(known, drafts).items():
+        configure(queue, {"rate_limit": rate})
+    return _store_by(known, terms.apply(known, drafts), caller, keep_going=keep_going)
+
+
+def hold(drafts: Sequence[JobDraft]) -> None:
+    """Take the locks that `store` takes before lanes, for a request that is stored in parts.
+
+    Each part takes its locks in order, but would take them after the lanes of the part before it.
+    """
+    for extension in implementers(EnqueueHooks.lock_admission):
+        extension.lock_admission(drafts)
+    backpressure.hold(drafts)
+
+
+def require_accepted(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> None:
+    """Check that extensions would accept these drafts now, for jobs that are stored later.
+
+    Raises OJSError.
+    """
+    try:
+        _refuse(refusals(drafts, caller), len(drafts))
+    except OJSError as problem:
+        if len(drafts) == 1:
+            problem.details.pop("index", None)
+        raise
+
+
+def refusals(drafts: Sequence[JobDraft], caller: Caller) -> dict[int, OJSError]:
+    """Return the reasons for which extensions refuse drafts, by position."""
+
+    def run() -> dict[int, OJSError]:
+        known = terms.of_queues({draft.queue for draft in drafts})
+        return _refusals(drafts, caller, known.version)
+
+    return terms.by_latest(run)
+
+
+def _refusals(drafts: Sequence[JobDraft], caller: Caller, version: int) -> dict[int, OJSError]:
+    """Return refusals. Raises Stale if they follow from a stale configuration version."""
+    found = extensions.refusals(drafts, caller, version)
+    if found and terms.version() != version:
+        raise terms.Stale
+    return found
+
+
+def _refuse(found: Mapping[int, OJSError], number: int) -> None:
+    for n, problem in found.items():
+        problem.details["index"] = n
+    if number == 1 and found:
+        raise found[0]
+    if found:
+        raise OJSError.first_of([found[n] for n in sorted(found)])
+
+
+def _store_by(
+    known: terms.Terms, drafts: list[JobDraft], caller: Caller, *, keep_going: bool
+) -> list[Job | OJSError]:
+    _refuse(_refusals(drafts, caller, known.version), len(drafts))
+    for extension in implementers(EnqueueHooks.assign_version_keys):
+        extension.assign_version_keys(drafts, known.version)
+    admitting = [
+        extension
+        for extension in implementers(EnqueueHooks.needs_admission)
+        if extension.needs_admission(drafts, caller, known.version)
+    ]
+    is_limited = admitting or backpressure.is_bounded(known, drafts)
+    admit = partial(_admit, admitting, known, caller) if is_limited else None
+    write = partial(insert, known, caller.request_id)
+    if any(draft.unique is not None for draft in drafts):
+        return unique.store(drafts, unique.Way(write, admit), caller, keep_going=keep_going)
+    if admit is None:
+        return _jobs(write(drafts, None, Checking.NONE))
+    with transaction.atomic():
+        admit(drafts)
+        return _jobs(write(drafts, None, Checking.NONE))
+
+
+def _admit(
+    admitting: Sequence[EnqueueHooks],
+    known: terms.Terms,
+    caller: Caller,
+    drafts: Sequence[JobDraft],
+) -> None:
+    for extension in admitting:
+        # fewer drafts than before: duplicates are not stored
+        if extension.needs_admission(drafts, caller, known.version):
+            extension.admit(drafts, caller)
+    backpressure.admit(backpressure.bounds(known, drafts), caller)
+
+
+def _jobs(stored: unique.Stored) -> list[Job | OJSError]:
+    return [job for job in stored if isinstance(job, Job)]
