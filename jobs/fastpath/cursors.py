@@ -34,7 +34,8 @@ def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
         def direct(self, run: Callable[[], T]) -> T:
             """Run one statement without a cursor, within its time bound: see statements.py."""
             line = self.connection  # of ojs_project/database/guard.py
-            return self.counted(lambda: line.within(line.most_s, run))
+            found: T = self.counted(lambda: line.within(line.most_s, run))
+            return found
 
         def counted(self, run: Callable[[], T]) -> T:
             """Run one statement, and count and time it."""
