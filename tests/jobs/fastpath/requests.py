@@ -17,6 +17,7 @@ OF_THE_SERVER = {
     "connection", "content-length", "date", "keep-alive", "server", "transfer-encoding",
 }  # fmt: skip
 CHANGING = {"expires", "set-cookie", "x-ratelimit-remaining", "x-ratelimit-reset"}
+HASH = re.compile(r"\b[0-9a-f]{64}\b")  # of names that each recorder chooses
 FAR = "2099-01-01T00:00:00Z"
 
 
@@ -63,7 +64,7 @@ class Recorder:
 
     def _plain(self, text: str) -> str:
         text = ID.sub(lambda found: self._numbered(found[0]), text.replace(self.name, "NAME"))
-        return ELAPSED.sub(r"\1N", TOKEN.sub(r"\1", TIME.sub("TIME", text)))
+        return HASH.sub("HASH", ELAPSED.sub(r"\1N", TOKEN.sub(r"\1", TIME.sub("TIME", text))))
 
     def _numbered(self, found: str) -> str:
         return self._ids.setdefault(found, f"id{len(self._ids)}")
