@@ -12,7 +12,10 @@ NUMBERS = itertools.count()
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 TOKEN = re.compile(r'(name="csrfmiddlewaretoken" value=")\w+')
-ELAPSED = re.compile(r'("\w*(?:_ms|_seconds|_rate)":)\d+(?:\.\d+)?')
+# times, and statistics that a loop aggregates a moment later
+MEASURED = re.compile(
+    r'("(?:\w*_(?:ms|seconds|rate|last_hour|per_minute|per_second)|p\d\d)":)\d+(?:\.\d+)?'
+)
 OF_THE_SERVER = {
     "connection", "content-length", "date", "keep-alive", "server", "transfer-encoding",
 }  # fmt: skip
@@ -64,7 +67,7 @@ class Recorder:
 
     def _plain(self, text: str) -> str:
         text = ID.sub(lambda found: self._numbered(found[0]), text.replace(self.name, "NAME"))
-        return HASH.sub("HASH", ELAPSED.sub(r"\1N", TOKEN.sub(r"\1", TIME.sub("TIME", text))))
+        return HASH.sub("HASH", MEASURED.sub(r"\1N", TOKEN.sub(r"\1", TIME.sub("TIME", text))))
 
     def _numbered(self, found: str) -> str:
         return self._ids.setdefault(found, f"id{len(self._ids)}")
