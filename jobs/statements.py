@@ -1,31 +1,16 @@
 """Load SQL files as statements: `<name>.sql` in a folder or below it, read once, run by name."""
 
-import re
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from functools import cache, lru_cache
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
-from psycopg import Error, OperationalError, adapters, errors
-from psycopg.abc import Buffer
-from psycopg.adapt import Loader, PyFormat, Transformer
-from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
-from psycopg.pq.abc import PGresult
-from psycopg.types.string import TextLoader
 
+from jobs.fastpath.statements import cursor_of, direct_of
 from jobs.repeat import repeated
-
-KEPT, DIRECT = "ojs_cursor", "ojs_direct"
-PLACE = re.compile(r"%\((\w+)\)s")
-# 26000, 0A000: the statement is no longer prepared, or its plan has lost its shape. 42883: migrate
-# has just replaced a function that the statement calls. PostgreSQL has undone all effects.
-OUTDATED = {"26000", "0A000", "42883"}
-DONE = frozenset(map(int, (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)))
-TIMESTAMPTZ, UUID = adapters.types["timestamptz"].oid, adapters.types["uuid"].oid
 
 
 class Statements:
@@ -62,7 +47,7 @@ class Statements:
         for mark, part in (parts or {}).items():
             text = text.replace(f"/* {mark} */", part)
         mine = connections[DEFAULT_DB_ALIAS]
-        return repeated(lambda: _fetched(_cursor(mine), text, params), mine)
+        return repeated(lambda: _fetched(cursor_of(mine), text, params), mine)
 
     def hot_rows(
         self,
@@ -74,7 +59,8 @@ class Statements:
         """Run a statement of the hot path, which casts each of its parameters.
 
         `parts` are the marks in it and the files that replace them; `on` is a connection other than
-        this thread's. Outside of transactions the statement goes to libpq directly.
+        this thread's. Outside of transactions the statement goes to libpq directly: see
+        jobs/fastpath/statements.py.
         """
         text = self._whole(name, parts)
         mine = on or connections[DEFAULT_DB_ALIAS]
@@ -88,132 +74,11 @@ class Statements:
 
 
 def _run(mine: BaseDatabaseWrapper, text: str, params: Mapping[str, Any]) -> list[Any]:
-    kept = _cursor(mine)
-    direct = _direct(kept)
+    kept = cursor_of(mine)
+    direct = direct_of(kept)
     return direct.rows(text, params) if direct else _fetched(kept, text, params)
-
-
-def _cursor(mine: BaseDatabaseWrapper) -> CursorWrapper:
-    """Return the cursor kept with a connection; a new one where statements are logged.
-
-    Making a cursor took a tenth of the time that an enqueue spends in Python.
-    """
-    mine.close_if_health_check_failed()
-    mine.ensure_connection()
-    if mine.queries_logged:
-        return _made(mine)
-    raw = mine.connection
-    kept: CursorWrapper | None = getattr(raw, KEPT, None)
-    if kept is None:
-        kept = _made(mine)
-        setattr(raw, KEPT, kept)  # and is dropped with it
-    return kept
 
 
 def _fetched(cursor: CursorWrapper, text: str, params: Mapping[str, Any]) -> list[Any]:
     cursor.execute(text, params)
     return cursor.fetchall() if cursor.cursor.pgresult.nfields else []
-
-
-def _direct(kept: CursorWrapper) -> "_Direct | None":
-    """Return the direct path of a connection; None if it must not be used."""
-    raw = kept.cursor.connection
-    if (
-        not raw.autocommit
-        or raw.pgconn.transaction_status != TransactionStatus.IDLE
-        or raw.prepare_threshold is None  # a pooler is between, or statements must not be prepared
-        or kept.db.queries_logged
-        or kept.db.execute_wrappers
-    ):
-        return None
-    direct: _Direct | None = getattr(raw, DIRECT, None)
-    if direct is None:
-        direct = _Direct(kept)
-        setattr(raw, DIRECT, direct)
-    return direct
-
-
-class _Direct:
-    """Prepares and runs statements by libpq's own calls.
-
-    psycopg's cursor sends, waits and receives in generators of Python. At each step they release
-    the interpreter and take it again, beside other threads that want it. This class makes one call.
-    It is only for statements that are transactions by themselves: psycopg drops all prepared
-    statements after a rollback, and a dropped statement is prepared again and repeated here.
-    """
-
-    def __init__(self, kept: CursorWrapper) -> None:
-        cursor = kept.cursor
-        self._db = kept.db
-        self._connection = cursor.connection
-        self._transformer = Transformer(cursor)
-        self._prepared: dict[str, tuple[bytes, tuple[str, ...]]] = {}
-        self._number = 0
-        # a cursor that counts and bounds its statements uses these: ojs_project/database
-        self._looked_after: Callable[[Callable[[], list[Any]]], list[Any]] = getattr(
-            cursor, "direct", lambda run: run()
-        )
-
-    def rows(self, text: str, params: Mapping[str, Any]) -> list[Any]:
-        """Run a statement and return its rows. Raises Django's errors."""
-        try:
-            return self._looked_after(lambda: self._rows(text, params))
-        except Error:
-            with self._db.wrap_database_errors:
-                raise
-
-    def _rows(self, text: str, params: Mapping[str, Any]) -> list[Any]:
-        with self._connection.lock:
-            try:
-                result = self._run(text, params)
-            except Error as problem:
-                if problem.sqlstate not in OUTDATED:
-                    raise
-                self._prepared.pop(text, None)  # absent when preparing it failed
-                result = self._run(text, params)
-            self._transformer.set_pgresult(result)
-            return self._transformer.load_rows(0, result.ntuples, tuple)
-
-    def _run(self, text: str, params: Mapping[str, Any]) -> PGresult:
-        name, places = self._prepared.get(text) or self._prepare(text)
-        values = [params[place] for place in places]
-        given = self._transformer.dump_sequence(values, [PyFormat.TEXT] * len(values))
-        return self._checked(self._connection.pgconn.exec_prepared(name, given))
-
-    def _prepare(self, text: str) -> tuple[bytes, tuple[str, ...]]:
-        places: dict[str, int] = {}
-        sql = PLACE.sub(lambda found: f"${places.setdefault(found[1], len(places) + 1)}", text)
-        self._number += 1
-        name = b"ojs_%d" % self._number
-        self._checked(self._connection.pgconn.prepare(name, sql.replace("%%", "%").encode()))
-        self._prepared[text] = name, tuple(places)
-        return self._prepared[text]
-
-    def _checked(self, result: PGresult) -> PGresult:
-        if result.status in DONE:
-            return result
-        if result.error_field(DiagnosticField.SQLSTATE) is None:  # libpq's own: no connection
-            raise OperationalError(result.get_error_message())
-        raise errors.error_from_result(result)
-
-
-def _made(mine: BaseDatabaseWrapper) -> CursorWrapper:
-    cursor = mine.cursor()
-    # for this cursor only: a job has up to seven times, and ids are passed on as text
-    cursor.cursor.adapters.register_loader(TIMESTAMPTZ, _TimeLoader)
-    cursor.cursor.adapters.register_loader(UUID, TextLoader)
-    return cursor
-
-
-class _TimeLoader(Loader):
-    """Reads a timestamptz in a twentieth of the time that psycopg's own loader takes."""
-
-    def load(self, data: Buffer) -> datetime:
-        """Return the time in UTC, regardless of the session's time zone."""
-        return _time(bytes(data))
-
-
-@lru_cache(1024)  # the rows of a statement share most of their times
-def _time(text: bytes) -> datetime:
-    at = datetime.fromisoformat(text.decode())
-    return at if at.tzinfo is UTC else at.astimezone(UTC)

@@ -8,7 +8,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from federation.conf import Conf as FederationConf
 from jobs.conf import Conf
-from ojs_project import cors, counters, env
+from jobs.fastpath import counters
+from ojs_project import cors, env
 from ojs_project.serving.limits import Limits
 from scheduling.conf import Conf as SchedulingConf
 from tenancy.conf import Conf as TenancyConf

@@ -11,10 +11,10 @@ from jobs.api.openapi import operation
 from jobs.api.schemas import NUMBER, integer, obj, text
 from jobs.conf import conf
 from jobs.domain.errors import InvalidRequest
+from jobs.fastpath.tally import write_now
 from jobs.services.health.exposition import exposition
 from jobs.services.health.health import uptime_seconds
 from jobs.services.health.summary import summary
-from jobs.tally import write_now
 
 TEXT, PLAIN_TEXT = "text/plain; version=0.0.4; charset=utf-8", "text/plain"
 COUNTS = (

@@ -1,64 +1,21 @@
-"""django-prometheus's PostgreSQL engine with the metrics of a connection looked up once.
+"""django-prometheus's PostgreSQL engine with bounded statements and a faster counting cursor.
 
-The cursor of django-prometheus looks them up by label for every statement, which took a seventh of
-the rate of a single enqueue. Names and labels are unchanged. The package still counts connections
-and their failures.
+Names and labels of the metrics are unchanged. The package still counts connections and their
+failures.
 """
 
 import os
 from collections import defaultdict
-from collections.abc import Callable
 from contextlib import closing
-from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from django.db.backends.postgresql import base
-from django_prometheus.db import errors_total, execute_total, query_duration_seconds
-from django_prometheus.db.common import DatabaseWrapperMixin, ExportingCursorWrapper
-from psycopg.errors import ReadOnlySqlTransaction
+from django_prometheus.db.common import DatabaseWrapperMixin
 
 from jobs import bounds
-from jobs.tally import later
+from jobs.fastpath.cursors import counting
 from ojs_project.database import driver
 from ojs_project.database.guard import Connection, Outage
-
-T = TypeVar("T")
-
-
-def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
-    """Return a cursor class that counts and times its statements."""
-    exporting: Any = ExportingCursorWrapper(cursor, alias, vendor)
-    executed = execute_total.labels(alias, vendor)
-    took = query_duration_seconds.labels(alias, vendor)
-
-    def record(seconds: float) -> None:
-        executed.inc()
-        took.observe(seconds)
-
-    class CountingCursor(exporting):  # type: ignore[misc]  # its base is known at run time only
-        def execute(self, *args: Any, **kwargs: Any) -> Any:
-            return self.counted(lambda: cursor.execute(self, *args, **kwargs))
-
-        def direct(self, run: Callable[[], T]) -> T:
-            """Run one statement without a cursor, within its time bound: see jobs/statements.py."""
-            line: Connection = self.connection
-            return self.counted(lambda: line.within(line.most_s, run))
-
-        def counted(self, run: Callable[[], T]) -> T:
-            """Run one statement, and count and time it."""
-            began = perf_counter()
-            try:
-                return run()
-            except Exception as problem:
-                if isinstance(problem, ReadOnlySqlTransaction):
-                    self.connection.outage.suspect()  # another server may have taken over
-                errors_total.labels(alias, vendor, type(problem).__name__).inc()
-                raise
-            finally:
-                later(record, perf_counter() - began)
-
-    return CountingCursor
-
 
 NOT_CONNECTED = "08001"  # sqlclient_unable_to_establish_sqlconnection; libpq gives no code
 

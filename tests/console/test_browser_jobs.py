@@ -15,8 +15,8 @@ from tests.console.conftest import WAIT_MS, answer
 from tests.console.test_groups import died
 from tests.console.test_operations import begin, dead
 from tests.factories import JobFactory, stored_ids
+from tests.jobs.worker.conftest import Spawn
 from tests.processes import until
-from tests.worker.conftest import Spawn
 
 expect.set_options(timeout=WAIT_MS)
 

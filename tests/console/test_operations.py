@@ -28,8 +28,8 @@ from jobs.services.read.find import find
 from jobs.services.record.fold import fold
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.factories import JobFactory, stored_ids
+from tests.jobs.worker.conftest import Spawn
 from tests.processes import kill_family, until
-from tests.worker.conftest import Spawn
 
 WHO = Caller("console:operator", address="192.0.2.7")
 NEW = "/console/operations/new/"

@@ -73,7 +73,7 @@ def test_an_outage_has_few_lines_in_the_log_of_runworker(
             cwd=ROOT, stdout=written, stderr=written, start_new_session=True,
             env={
                 **os.environ, "DATABASE_URL": cluster.url, "OJS_LOG_STREAM": "stdout",
-                "DJANGO_SETTINGS_MODULE": "tests.worker.settings",
+                "DJANGO_SETTINGS_MODULE": "tests.jobs.worker.settings",
             },
         )  # fmt: skip
         try:

@@ -36,7 +36,7 @@ def test_what_was_acknowledged_survives_a_database_crash_and_everything_goes_on(
 ) -> None:
     url, _ = serve(processes, cluster.url)
     worker = processes(
-        cluster.url, "manage.py", "runworker", DJANGO_SETTINGS_MODULE="tests.worker.settings"
+        cluster.url, "manage.py", "runworker", DJANGO_SETTINGS_MODULE="tests.jobs.worker.settings"
     )
     wait_until_healthy(url)
     store = Store(cluster.url)

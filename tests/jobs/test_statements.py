@@ -12,8 +12,8 @@ from django.db import DataError, OperationalError, ProgrammingError, connection,
 from django.test.utils import CaptureQueriesContext
 from prometheus_client import REGISTRY
 
+from jobs.fastpath.tally import write_now
 from jobs.statements import Statements
-from jobs.tally import write_now
 
 pytestmark = pytest.mark.usefixtures("store")
 

@@ -16,11 +16,16 @@ from tests.upgrade.conftest import Make, Run, firststart
 pytestmark = pytest.mark.xdist_group("upgrade")
 
 COMPLETED = 6
-HANDLERS = {"DJANGO_SETTINGS_MODULE": "tests.worker.settings"}
 OTHERS = ("GET", "/ojs/v1/queues"), ("GET", "/ojs/v1/workers"), ("GET", "/ojs/v1/events"), \
     ("GET", "/ojs/v1/dead-letter"), ("GET", "/ojs/v1/workflows"), ("GET", "/ojs/v1/cron"), \
     ("GET", "/ojs/v1/admin/stats"), ("GET", "/ojs/v1/admin/tenants"), ("GET", "/metrics"), \
     ("POST", "/ojs/v1/queues/side/pause"), ("POST", "/ojs/v1/queues/side/resume")  # fmt: skip
+
+
+def handlers(source: Path) -> dict[str, str]:
+    """Return the environment of a worker with the handlers of the tests of its source."""
+    is_old = (source / "tests" / "worker" / "settings.py").exists()
+    return {"DJANGO_SETTINGS_MODULE": f"tests.{'worker' if is_old else 'jobs.worker'}.settings"}
 
 
 def serve(processes: Run, url: str, source: Path) -> str:
@@ -35,7 +40,7 @@ def serve(processes: Run, url: str, source: Path) -> str:
         url, source, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--workers", "1",
         "--threads", "4", "--log-level", "warning", *(old if is_old else new),
     )  # fmt: skip
-    processes(url, source, "manage.py", "runworker", **HANDLERS)
+    processes(url, source, "manage.py", "runworker", **handlers(source))
     return f"http://127.0.0.1:{port}"
 
 

@@ -17,10 +17,11 @@ from jobs.conf import conf
 from jobs.handlers import MODULE, handled_queues
 from jobs.loops import LoopRunner, all_loops, run_once
 from jobs.services.health.health import forget_loops_except
-from jobs.worker.engine import Engine, Terms
+from jobs.worker.engine import Engine
 from jobs.worker.pool import Pool
 from jobs.worker.readiness import ReadyFile
 from jobs.worker.signals import answer
+from jobs.worker.terms import Terms
 
 FEDERATION = "federation_"  # prefix of the names of its loops
 
@@ -129,7 +130,8 @@ def _run_child(options: dict[str, Any]) -> int:
         )
     )
     signal.signal(SIGINT, signal.SIG_IGN)
-    answer({SIGTERM: engine.terminate, SIGTSTP: engine.quiet, SIGCONT: engine.resume})
+    directives = engine.directives
+    answer({SIGTERM: directives.terminate, SIGTSTP: directives.quiet, SIGCONT: directives.resume})
     code = engine.run()
     sys.stdout.flush()
     # stuck threads must not keep the process

@@ -20,10 +20,10 @@ from jobs.services.read.show import show
 from jobs.services.workers.workers import direct
 from tenancy.domain.tenant import Definition
 from tenancy.services.tenants import put
+from tests.jobs.worker import ojs_jobs as handlers
+from tests.jobs.worker.conftest import Meeting, Spawn, wait_for
 from tests.processes import DEADLINE_S, until
 from tests.spec import spec
-from tests.worker import ojs_jobs as handlers
-from tests.worker.conftest import Meeting, Spawn, wait_for
 
 Start = Callable[..., "object"]
 

@@ -1,11 +1,11 @@
-"""Deferred metrics: jobs/tally.py."""
+"""Deferred metrics: jobs/fastpath/tally.py."""
 
 import os
 from collections.abc import Iterator
 
 import pytest
 
-from jobs import tally
+from jobs.fastpath import tally
 from tests.processes import until
 
 

@@ -2,16 +2,22 @@
 
 import socket
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from django.db import connection
 
 from jobs.domain.job import Job
-from jobs.domain.states import State, state_of
+from jobs.domain.states import CODES, State, state_of
+from jobs.services.outcome.ack import Ack
+from jobs.services.outcome.nack import Nack
 from jobs.services.read.show import show
+from jobs.worker.acker import Acker
+from jobs.worker.engine import Engine
 from tests.processes import DEADLINE_S, kill_family, until
 
 Spawn = Callable[..., subprocess.Popen[bytes]]
@@ -79,7 +85,7 @@ def worker(store: None, spawn: Spawn) -> Iterator[Callable[..., subprocess.Popen
     def start(*arguments: str, **environment: str) -> subprocess.Popen[bytes]:
         process = spawn(
             "manage.py", "runworker", *arguments,
-            DJANGO_SETTINGS_MODULE="tests.worker.settings", **environment,
+            DJANGO_SETTINGS_MODULE="tests.jobs.worker.settings", **environment,
         )  # fmt: skip
         started.append(process)
         return process
@@ -100,3 +106,45 @@ def _is_alone() -> bool:
             " AND pid <> pg_backend_pid() AND application_name = 'ojs-worker-tests'"
         )
         return bool(cursor.fetchone()[0] == 0)
+
+
+def run(engine: Engine) -> int:
+    """Run a worker in this thread until it ends, with all its threads and connections."""
+    others = set(threading.enumerate())
+    code = engine.run()
+    engine.waits.listener.stop()
+    for thread in set(threading.enumerate()) - others:
+        if thread.name.startswith("ojs-"):
+            thread.join(DEADLINE_S)
+    connection.close()
+    return code
+
+
+@pytest.fixture
+def job() -> Job:
+    """Return an active job that no database has."""
+    return Job(
+        id="0190a5b0-0000-7000-8000-000000000001", type="tests.echo", queue="tests",
+        tenant="_default", priority=0, args="[1]", meta="{}", attributes="{}",
+        state=CODES[State.ACTIVE], attempt=1, max_attempts=3, timeout_ms=60_000,
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )  # fmt: skip
+
+
+class Answers(Acker):
+    """An acker that keeps the outcomes instead of sending them."""
+
+    def __init__(self) -> None:
+        """Begin with no outcome."""
+        super().__init__()
+        self.sent: list[tuple[Ack | Nack, bool]] = []
+
+    def send(self, outcome: Ack | Nack, *, wait: bool) -> None:
+        """Keep an outcome, and whether its thread waits."""
+        self.sent.append((outcome, wait))
+
+
+@pytest.fixture
+def answers() -> Answers:
+    """Return an acker that sends nothing."""
+    return Answers()

@@ -1,42 +1,27 @@
-"""A worker process from the inside: behaviour that is invisible from the outside."""
+"""The claims of a worker process, from the inside."""
 
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from django.db import OperationalError, connection
 
 from jobs.domain.claim import FetchRequest
 from jobs.domain.states import State, state_of
-from jobs.handlers import Context
 from jobs.models import Worker
 from jobs.queries import Claimed
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.read.show import show
-from jobs.worker import engine as module
-from jobs.worker.engine import Engine, Terms
-from tests.factories import JobFactory
+from jobs.worker import claimer as module
+from jobs.worker.engine import Engine
+from jobs.worker.terms import Terms
+from tests.jobs.worker import ojs_jobs as handlers
+from tests.jobs.worker.conftest import run
 from tests.processes import DEADLINE_S, until
 from tests.scheduling import pools
 from tests.spec import spec
-from tests.worker import ojs_jobs as handlers
 
 pytestmark = pytest.mark.usefixtures("store")
-
-
-def run(engine: Engine) -> int:
-    """Run a worker in this thread until it ends, with all its threads and connections."""
-    others = set(threading.enumerate())
-    code = engine.run()
-    engine._listener.stop()
-    for thread in set(threading.enumerate()) - others:
-        if thread.name.startswith("ojs-"):
-            thread.join(DEADLINE_S)
-    connection.close()
-    return code
 
 
 class SilentListener:
@@ -66,11 +51,11 @@ def test_a_worker_is_known_before_it_claims(monkeypatch: pytest.MonkeyPatch) -> 
 
     def claim(request: FetchRequest) -> Claimed:
         known.append(Worker.objects.filter(id=request.worker_id).exists())
-        engine.terminate()
+        engine.directives.terminate()
         return Claimed([], [])
 
-    monkeypatch.setattr("jobs.worker.engine.fetch", claim)
-    monkeypatch.setattr(engine, "_listener", SilentListener())
+    monkeypatch.setattr("jobs.worker.claimer.fetch", claim)
+    monkeypatch.setattr(engine.waits, "listener", SilentListener())
 
     assert run(engine) == 0
     assert known == [True]
@@ -91,7 +76,7 @@ def test_a_claim_whose_answer_was_lost_is_given_back_and_run(
             raise OperationalError("the connection is lost")
         return claimed
 
-    monkeypatch.setattr("jobs.worker.engine.fetch", claim)
+    monkeypatch.setattr("jobs.worker.claimer.fetch", claim)
 
     assert run(engine) == 0
     assert claims[:2] == [1, 1]
@@ -111,11 +96,11 @@ def test_a_worker_without_queues_asks_again_until_a_pool_gives_it_some(
         refused.append(refusal)
         pools.put("default", "tests")
 
-    monkeypatch.setattr(engine, "_rest_after", rest)
+    monkeypatch.setattr(engine.claimer, "_rest_after", rest)
     thread = threading.Thread(target=run, args=(engine,))
     thread.start()
     until(lambda: state_of(show(job.id).state) is State.COMPLETED, "the job")
-    engine.terminate()
+    engine.directives.terminate()
     thread.join()
 
     assert refused == ["queues is required, since no pool names any"]
@@ -131,7 +116,7 @@ def idle(store: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     thread.start()
     until(lambda: len(listeners()) == 1, "LISTEN")
     yield
-    engine.terminate()
+    engine.directives.terminate()
     thread.join()
 
 
@@ -176,51 +161,10 @@ def test_terminating_an_idle_worker_ends_its_wait(monkeypatch: pytest.MonkeyPatc
 
     def claim(request: FetchRequest) -> Claimed:
         if not listener.woken.is_set():
-            threading.Thread(target=engine.terminate).start()
+            threading.Thread(target=engine.directives.terminate).start()
         return Claimed([], [])
 
-    monkeypatch.setattr("jobs.worker.engine.fetch", claim)
-    monkeypatch.setattr(engine, "_listener", listener)
+    monkeypatch.setattr("jobs.worker.claimer.fetch", claim)
+    monkeypatch.setattr(engine.waits, "listener", listener)
 
     assert run(engine) == 0
-
-
-HOLDING_A_LOCK = """
-import signal, threading
-from jobs.worker.signals import answer
-
-lock, answered = threading.Lock(), threading.Event()
-
-def act():
-    with lock:
-        answered.set()
-
-answer({signal.SIGTERM: act})
-with lock:
-    signal.raise_signal(signal.SIGTERM)
-    signal.raise_signal(signal.SIGTERM)
-answered.wait()
-"""
-
-
-def test_a_signal_may_arrive_while_the_main_thread_holds_the_lock_its_action_needs() -> None:
-    subprocess.run([sys.executable, "-c", HOLDING_A_LOCK], check=True, timeout=DEADLINE_S)
-
-
-def test_the_claiming_thread_is_woken_when_half_of_a_grown_window_is_free(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Check that `_free` and `_forget` agree on the rule, for a window that the pace has grown."""
-    engine = Engine(Terms("w1", ("default",), concurrency=10))
-    monkeypatch.setattr(engine._pace, "per", lambda _seconds, _ended: 100)
-    job = show(JobFactory.create().id)
-    held = [Context(replace(job, id=str(n)), "w1") for n in range(52)]
-    engine._held = {context.job.id: context for context in held}
-
-    assert engine._free() == 0
-    engine._forget(held[0])
-    assert not engine._wake.is_set()
-    engine._forget(held[1])
-
-    assert engine._wake.is_set()
-    assert engine._free() == 50

@@ -1,0 +1,125 @@
+"""Claim jobs for the slots of a worker process, in its main thread."""
+
+import logging
+import random
+import threading
+from math import inf
+from typing import Final
+
+from django.db import Error, close_old_connections, connection
+
+from jobs.domain.claim import FetchRequest
+from jobs.domain.errors import OJSError
+from jobs.handlers import Context
+from jobs.services.dispatch.fetch import fetch
+from jobs.services.dispatch.waiting import opens_in_s
+from jobs.services.workers.heartbeat import Standing
+from jobs.trouble import Attempts
+from jobs.worker.directives import Directives
+from jobs.worker.in_flight import InFlight
+from jobs.worker.returns import Returns
+from jobs.worker.terms import Terms
+from jobs.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits
+
+logger = logging.getLogger("ojs.worker")
+
+FIRST_POLL_S, LAST_POLL_S = 0.01, 5.0
+REFUSED_S: Final = 5.0  # after a refused claim, until the next
+
+
+class Claimer:
+    """The claims of one process."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        in_flight: InFlight,
+        returns: Returns,
+        *,
+        directives: Directives,
+        waits: Waits,
+    ) -> None:
+        """Prepare; `run` claims."""
+        self._terms = terms
+        self._in_flight = in_flight
+        self._returns = returns
+        self._directives = directives
+        self._waits = waits
+        self._attempts = Attempts(logger, "claim.failed", RECONNECT_S, LONGEST_RECONNECT_S)
+        self._opens_in_s = inf  # until a limit that held jobs back opens by itself
+        self._refusal = ""  # the reason of the latest refused claim
+
+    def run(self) -> None:
+        """Claim jobs until the process has to end; with `once` until no job is available."""
+        pause = FIRST_POLL_S
+        while not self._directives.is_ending:
+            # The server cannot notice the death of a worker without heartbeats: its jobs would wait
+            # for the end of their leases. So claims begin after the first heartbeat. Spec: GS-17.
+            free = self._in_flight.free() if self._directives.is_known else 0
+            if free <= 0 or self._directives.standing is Standing.QUIET:
+                self._waits.tick()
+                continue
+            seen = self._waits.listener.rounds()
+            if self._claim(free):
+                pause = FIRST_POLL_S
+                continue
+            if self._has_nothing_left():
+                return
+            # An empty claim may have skipped rows that another claim held and then returned, or a
+            # lane that a concurrent claim left active without a wake-up. So the first retries are
+            # quick.
+            jitter = 0.75 + random.random() / 2  # noqa: S311 - no secret
+            self._waits.listener.wait(seen, min(pause * jitter, self._opens_in_s))
+            pause = min(pause * 2, LAST_POLL_S)
+            if self._waits.listener.rounds() != seen:
+                pause = FIRST_POLL_S
+
+    def _claim(self, free: int) -> bool:
+        """Claim up to `free` jobs; returns whether the claim got a job."""
+        try:
+            close_old_connections()
+            self._returns.give_back_lost_claims()
+            claimed = fetch(self._request(free))
+        except Error as problem:
+            self._returns.may_have_lost_claims = True
+            connection.close()
+            threading.Event().wait(self._attempts.failed(problem))
+            return False
+        except OJSError as refused:  # no queues, or a pool that is not defined yet
+            self._rest_after(str(refused))
+            return False
+        self._attempts.went_well()
+        self._opens_in_s = opens_in_s(claimed)
+        if claimed.directive:
+            # perhaps older than a resume that was not reported yet: the next heartbeat decides
+            self._directives.obey(Standing(claimed.directive))
+            self._waits.beat.set()
+        self._in_flight.add([Context(job, self._terms.worker_id) for job in claimed.jobs])
+        return bool(claimed.jobs)
+
+    def _request(self, free: int) -> FetchRequest:
+        return FetchRequest(
+            self._terms.queues,
+            count=free,
+            worker_id=self._terms.worker_id,
+            tenant=self._terms.tenant,
+            bound_to=self._terms.tenant,
+            pool=self._terms.pool,
+            prefetches=True,  # the window bounds it, and only this thread claims
+        )
+
+    def _rest_after(self, refusal: str) -> None:
+        if refusal != self._refusal:
+            # a worker without handlers, queues and a pool only runs loops: this is no fault
+            level = logging.WARNING if self._terms.queues or self._terms.pool else logging.INFO
+            logger.log(level, "claim.refused", extra={"reason": refusal})
+        self._refusal = refusal
+        self._waits.tick(REFUSED_S)
+
+    def _has_nothing_left(self) -> bool:
+        """Return whether a worker that runs once has ended all its jobs."""
+        return (
+            self._terms.once
+            and not self._in_flight.count()
+            and not self._returns.may_have_lost_claims
+        )

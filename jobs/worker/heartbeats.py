@@ -1,0 +1,92 @@
+"""Send the heartbeats of a worker process, and pass the answers on."""
+
+import logging
+import os
+import threading
+from typing import Final
+
+from django.db import connection
+
+from jobs.bounds import Work, for_thread
+from jobs.conf import conf
+from jobs.handlers import declaration
+from jobs.services.workers.heartbeat import Report, Standing, heartbeat
+from jobs.trouble import Attempts
+from jobs.worker.directives import Directives
+from jobs.worker.in_flight import InFlight
+from jobs.worker.terms import Terms
+from jobs.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits
+
+logger = logging.getLogger("ojs.worker")
+
+BEATS: Final = 6  # heartbeats within the silence after which a worker counts as dead
+
+
+class Heartbeats:
+    """The thread that sends the heartbeats of one process."""
+
+    def __init__(
+        self, terms: Terms, in_flight: InFlight, directives: Directives, waits: Waits
+    ) -> None:
+        """Prepare; `start` starts the thread."""
+        self._terms = terms
+        self._in_flight = in_flight
+        self._directives = directives
+        self._waits = waits
+        self._declaration = declaration()
+        self._over = threading.Event()
+
+    def start(self) -> None:
+        """Start the thread."""
+        threading.Thread(target=self._beat, name="ojs-beat", daemon=True).start()
+
+    def stop(self) -> None:
+        """Let the thread end."""
+        self._over.set()
+        self._waits.beat.set()
+
+    def send(self) -> None:
+        """Send a heartbeat for the held jobs, and follow the answer."""
+        answer = heartbeat(self._report(self._in_flight.ids()))
+        self._directives.obey_heartbeat(answer.standing)
+        for job_id in answer.cancelled:
+            context = self._in_flight.find(job_id)
+            if context:
+                context.cancel()
+
+    def send_last(self) -> None:
+        """Report a process that holds no job any more."""
+        heartbeat(self._report(()))
+
+    def _beat(self) -> None:
+        for_thread(Work.REQUESTS)
+        attempts = Attempts(logger, "heartbeat.failed", RECONNECT_S, LONGEST_RECONNECT_S)
+        interval = conf().worker_silence_ms / 1000 / BEATS
+        while not self._over.is_set():
+            pause = interval
+            try:
+                self.send()
+                attempts.went_well()
+            except Exception as problem:  # any error: a worker that falls silent loses its jobs
+                connection.close()
+                pause = min(attempts.failed(problem), interval)
+            self._waits.beat.wait(pause)
+            self._waits.beat.clear()
+        connection.close()
+
+    def _report(self, ids: tuple[str, ...]) -> Report:
+        # while jobs are held a terminating worker counts as quiet: it still answers for them
+        own = self._directives.own
+        return Report(
+            self._terms.worker_id,
+            Standing.QUIET if ids and own else own,
+            active_ids=ids,
+            active_jobs=len(ids),
+            hostname=os.uname().nodename,
+            pid=os.getpid(),
+            queues=self._terms.queues,
+            concurrency=self._terms.concurrency,
+            pool=self._terms.pool,
+            tenant=self._terms.tenant,
+            declaration=self._declaration,
+        )

@@ -1,0 +1,1 @@
+"""Tests of the fast path, and of the same requests without it."""

@@ -1,0 +1,100 @@
+"""The directives that a worker process follows."""
+
+import pytest
+
+from jobs.services.workers.heartbeat import Standing
+from jobs.worker.directives import Directives
+from jobs.worker.waits import Waits
+
+RUNNING, QUIET, TERMINATE = Standing
+
+
+@pytest.fixture
+def waits() -> Waits:
+    """Return the waits of a process without threads."""
+    return Waits()
+
+
+@pytest.fixture
+def directives(waits: Waits) -> Directives:
+    """Return the directives of a process that has begun."""
+    return Directives(waits)
+
+
+def test_a_quiet_worker_resumes_and_reports_both_at_once(
+    directives: Directives, waits: Waits
+) -> None:
+    directives.quiet()
+    assert (directives.standing, directives.own) == (QUIET, QUIET)
+    assert waits.beat.is_set()
+    waits.beat.clear()
+
+    directives.resume()
+
+    assert (directives.standing, directives.own) == (RUNNING, RUNNING)
+    assert waits.beat.is_set()
+
+
+def test_a_signal_does_not_resume_a_worker_that_an_operator_made_quiet(
+    directives: Directives,
+) -> None:
+    directives.obey(QUIET)
+    directives.quiet()
+
+    directives.resume()
+
+    assert (directives.standing, directives.own) == (QUIET, RUNNING)
+
+
+def test_an_operator_resumes_a_worker_that_no_signal_made_quiet(directives: Directives) -> None:
+    directives.obey(QUIET)
+
+    directives.obey(RUNNING)
+
+    assert directives.standing is RUNNING
+
+
+@pytest.mark.parametrize("later", ["quiet", "resume"])
+def test_termination_stands(directives: Directives, waits: Waits, later: str) -> None:
+    directives.obey(TERMINATE)
+    assert directives.is_ending
+    assert waits.main.is_set()
+
+    getattr(directives, later)()
+    directives.obey(RUNNING)
+
+    assert (directives.standing, directives.own) == (TERMINATE, TERMINATE)
+
+
+def test_a_process_that_must_leave_ends_and_still_reports_that_it_runs(
+    directives: Directives, waits: Waits
+) -> None:
+    directives.leave()
+
+    assert directives.is_ending
+    assert directives.must_leave
+    assert directives.own is RUNNING
+    assert waits.main.is_set()
+
+
+def test_the_first_heartbeat_makes_the_worker_known_and_wakes_the_claims(
+    directives: Directives, waits: Waits
+) -> None:
+    assert not directives.is_known
+
+    directives.obey_heartbeat(RUNNING)
+
+    assert directives.is_known
+    assert waits.main.is_set()
+    waits.main.clear()
+    directives.obey_heartbeat(RUNNING)
+    assert not waits.main.is_set()
+
+
+def test_a_directive_is_announced_once(directives: Directives, waits: Waits) -> None:
+    directives.obey(QUIET)
+    waits.main.clear()
+
+    directives.obey(QUIET)
+
+    assert not waits.main.is_set()

@@ -1,0 +1,109 @@
+"""The threads that run handlers, and attempts of a job that the worker claimed again."""
+
+from dataclasses import replace
+from typing import NoReturn
+
+import pytest
+
+from jobs.domain.job import Job
+from jobs.handlers import Context, JobTimeout
+from jobs.services.outcome.ack import Ack
+from jobs.services.outcome.nack import Nack
+from jobs.worker import slots as module
+from jobs.worker.in_flight import InFlight
+from jobs.worker.slots import Slots
+from tests.jobs.worker import ojs_jobs as handlers
+from tests.jobs.worker.conftest import Answers
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+@pytest.fixture
+def in_flight() -> InFlight:
+    """Return the jobs in flight of a process with one slot."""
+    return InFlight(1, lambda: None)
+
+
+@pytest.fixture
+def slots(in_flight: InFlight, answers: Answers) -> Slots:
+    """Return slots without threads: the test works in their place."""
+    return Slots(1, in_flight, answers)
+
+
+def test_the_end_of_the_old_attempt_keeps_the_new_one(
+    slots: Slots, in_flight: InFlight, job: Job
+) -> None:
+    in_flight.add([Context(job, "w1")])
+    old = in_flight.begin()
+    assert old is not None
+    new = Context(replace(job, attempt=2), "w1")
+    in_flight.add([new])
+
+    slots.end(old, Ack(job.id))
+
+    assert in_flight.find(job.id) is new
+
+
+def test_only_the_new_attempt_is_run(
+    slots: Slots, in_flight: InFlight, answers: Answers, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = Context(replace(job, attempt=2), "w1")
+    in_flight.add([Context(job, "w1")])
+    in_flight.add([new])
+    in_flight.end_threads()
+    run: list[Context] = []
+
+    def execute(context: Context) -> Ack:
+        run.append(context)
+        return Ack(context.job.id)
+
+    monkeypatch.setattr(module, "execute", execute)
+    slots.work()
+
+    assert run == [new]
+    assert [outcome for outcome, _ in answers.sent] == [Ack(job.id)]
+    assert in_flight.count() == 0
+
+
+def test_a_thread_waits_for_the_answer_unless_the_handler_is_idempotent(
+    slots: Slots, in_flight: InFlight, answers: Answers, job: Job
+) -> None:
+    named = ((job.id, handlers.echo.type), ("2", handlers.report.type))
+    for each in (replace(job, id=job_id, type=job_type) for job_id, job_type in named):
+        in_flight.add([Context(each, "w1")])
+        entry = in_flight.begin()
+        assert entry is not None
+        slots.end(entry, Ack(each.id))
+
+    assert [wait for _, wait in answers.sent] == [False, True]
+
+
+def test_a_timeout_that_arrives_after_the_handler_is_the_outcome(
+    slots: Slots, in_flight: InFlight, answers: Answers, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def execute(_context: Context) -> NoReturn:
+        raise JobTimeout
+
+    monkeypatch.setattr(module, "execute", execute)
+    in_flight.add([Context(job, "w1")])
+    in_flight.end_threads()
+    slots.work()
+
+    ((outcome, _),) = answers.sent
+    assert isinstance(outcome, Nack)
+    assert outcome.error is not None
+    assert in_flight.count() == 0
+
+
+def test_an_attempt_that_was_answered_is_not_answered_again(
+    slots: Slots, in_flight: InFlight, answers: Answers, job: Job
+) -> None:
+    in_flight.add([Context(job, "w1")])
+    entry = in_flight.begin()
+    assert entry is not None
+    in_flight.abandon()
+
+    slots.end(entry, Ack(job.id))
+
+    assert answers.sent == []
+    assert in_flight.count() == 0
