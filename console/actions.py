@@ -1,20 +1,15 @@
-"""The actions of operators: a table of verbs and a view. Each action is a POST."""
+"""The actions of operators, by verb."""
 
 import re
 from collections.abc import Callable
 
 from django.apps import apps
-from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
-from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
+from django.http import QueryDict
 
 from console import chosen, limit_actions, purges, saved_actions
-from console.callers import caller_of
-from console.pages import Page
 from console.shown import Secret
 from jobs.domain.caller import Caller
-from jobs.domain.errors import InvalidRequest, NotFound, OJSError
+from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.domain.states import State
 from jobs.services.access import api_keys
 from jobs.services.audit.audit import audited, record
@@ -179,44 +174,3 @@ if apps.is_installed("webhooks"):
     from console import webhook_actions
 
     ACTIONS |= webhook_actions.ACTIONS
-
-
-class Act(Page):
-    """Run an action and redirect to the page of its button, or show the secret that it made."""
-
-    http_method_names = ["post"]
-    template_name = "ojs/console/secret.html"
-    title = "Secret"
-
-    @property
-    def posted(self) -> str:
-        """Return the edge of the action. Raises Http404."""
-        self._action()
-        return f"act:{self.kwargs['verb']}"
-
-    def post(self, request: HttpRequest, verb: str) -> HttpResponse:
-        """Redirect to a page that shows the outcome; show a secret at once."""
-        back = _back(request)
-        try:
-            done = self._action()(request.POST, caller_of(request))
-        except OJSError as problem:
-            messages.error(request, str(problem).capitalize() + ".")
-            return HttpResponseRedirect(back)
-        if isinstance(done, Secret):
-            shown = self.get_context_data(told=done.told, secret=done.secret, back=back)
-            return self.render_to_response(shown, headers={"Cache-Control": "no-store"})
-        messages.success(request, done)
-        return HttpResponseRedirect(back)
-
-    def _action(self) -> Run:
-        action = ACTIONS.get(self.kwargs["verb"])
-        if action is None:
-            raise Http404
-        return action
-
-
-def _back(request: HttpRequest) -> str:
-    wanted = request.POST.get("next", "")
-    if url_has_allowed_host_and_scheme(wanted, {request.get_host()}):
-        return wanted
-    return reverse("ojs_console:overview")

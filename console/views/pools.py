@@ -8,9 +8,9 @@ from django.urls import reverse
 
 from console import pool_forms
 from console.callers import caller_of
-from console.pages import Page
 from console.pools import MINUTES, WORDS, PoolLine, detail, name_of, over
 from console.refusals import Wrong
+from console.views.base import PageView
 from jobs.domain.claim import STRATEGIES
 from jobs.domain.errors import NotFound, OJSError
 from jobs.services.workers.workers import WorkerFilter, workers
@@ -24,11 +24,11 @@ def _strategies() -> list[tuple[str, str]]:
     return [(name, WORDS[code]) for name, code in STRATEGIES.items()]
 
 
-class Pools(Page):
+class Pools(PageView):
     """Pools by name, a page at a time, and the configuration that holds outside of pools."""
 
     template_name = "ojs/console/pools.html"
-    section, title = "pools", "Pools"
+    title = "Pools"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -67,11 +67,10 @@ class Pools(Page):
         return HttpResponseRedirect(reverse("ojs_console:pools"))
 
 
-class PoolDetail(Page):
+class PoolDetail(PageView):
     """A pool: its queues, its next turns, its workers."""
 
     template_name = "ojs/console/pool.html"
-    section = "pools"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the pool, or that it is not defined, though workers may name it."""
@@ -96,11 +95,10 @@ class PoolDetail(Page):
         )
 
 
-class PoolEdit(Page):
+class PoolEdit(PageView):
     """Create or change a pool."""
 
     template_name = "ojs/console/pool_edit.html"
-    section = "pools"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

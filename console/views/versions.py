@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from console import rule_forms
 from console.callers import caller_of
-from console.pages import Page
 from console.refusals import Wrong
 from console.versions import RulesCard, rule_lines, slower
+from console.views.base import PageView
 from jobs.domain.envelope import MAX_TYPE, TYPE_PATTERN
 from jobs.domain.errors import Conflict, OJSError
 from jobs.domain.version import Version, parse_version
@@ -44,11 +44,11 @@ def page_of(raw: str) -> int:
     return max(1, int(raw)) if raw.isdecimal() and len(raw) < 5 else 1  # noqa: PLR2004 - digits
 
 
-class Versions(Page):
+class Versions(PageView):
     """Types by name, a page at a time."""
 
     template_name = "ojs/console/versions.html"
-    section, title = "versions", "Versions"
+    title = "Versions"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read a page; a fixed number of statements."""
@@ -64,10 +64,8 @@ class Versions(Page):
         )
 
 
-class OfType(Page):
+class OfType(PageView):
     """A page of the type that its path names."""
-
-    section = "versions"
 
     def of_type(self) -> str:
         """Return the type. Raises Http404 if it is invalid."""
@@ -172,11 +170,10 @@ class VersionRemoval(OfType):
         )
 
 
-class RulesEdit(Page):
+class RulesEdit(PageView):
     """Create or change the routing rules of a type."""
 
     template_name = "ojs/console/rules_edit.html"
-    section = "versions"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
