@@ -48,33 +48,6 @@ OPERATIONS: Final[Mapping[str, str]] = {
     "adopt": "regions.operate",
     "forget": "regions.delete",
 }
-# the verbs of actions, by permit
-_ACTS: Final = {
-    "jobs.change": "retry cancel retry-chosen cancel-chosen",
-    "jobs.delete": "delete delete-chosen",
-    "queues.pause": "pause resume",
-    "queues.purge": "purge",
-    "limits.override": "limit-override limit-end",
-    "workers.direct": "remove-worker quiet terminate unquiet",
-    "maintenance.set": "maintain end-maintenance",
-    "keys.change": "key-revoke",
-    "views.save": "view-save",
-    "views.delete": "view-delete",
-    "workflows.cancel": "cancel-workflow",
-    "schedules.operate": "cron-trigger cron-pause cron-resume",
-    "schedules.delete": "cron-delete",
-    "pools.delete": "pool-delete",
-    "regions.operate": "region-probe region-open region-close region-drain region-undrain",
-    "tenants.operate": "tenant-suspend tenant-resume tenant-release tenant-limit",
-    "tenants.delete": "tenant-delete",
-    "tenants.delete_with_jobs": "tenant-delete-force",
-    "routing.operate": "routing-promote routing-pause routing-resume routing-rollback",
-    "routing.delete": "routing-delete",
-    "webhooks.operate": "webhook-switch webhook-rotate webhook-test webhook-retry",
-    "webhooks.configure": "webhook-create",
-    "webhooks.delete": "webhook-delete",
-}
-ACTS: Final = {verb: name for name, verbs in _ACTS.items() for verb in verbs.split()}
 
 
 def of_verb(verb: str) -> Permit:

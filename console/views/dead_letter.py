@@ -6,8 +6,8 @@ from typing import Any
 from django.utils import timezone
 
 from console import saved, search
+from console.actions.chosen import choices
 from console.bulk import for_all
-from console.chosen import choices
 from console.filters import JobFilter
 from console.groups import groups
 from console.views.base import PageView

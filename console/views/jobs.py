@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from console import columns, saved, search
+from console.actions.chosen import choices
 from console.bulk import for_all
-from console.chosen import choices
 from console.filters import STATES, JobFilter
 from console.views.base import PageView
 from jobs.domain.ids import is_id

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from console import tasks
 from console.access import may
-from console.actions import PURGED
+from console.actions.queues import PURGED
 from console.callers import caller_of
 from console.chart import last_hour
 from console.views.base import PageView

@@ -12,10 +12,9 @@ from django.urls import URLPattern, resolve, reverse
 from django_q.models import OrmQ
 
 from console.access import Guarded
-from console.actions import ACTIONS
+from console.actions.table import ACTIONS
 from console.models import Operation
 from console.pages import BY_NAME
-from console.permits import ACTS
 from console.roles import Role, role_of
 from console.slash import WithSlash
 from console.urls import urlpatterns
@@ -287,7 +286,7 @@ def test_jobs_of_other_tenants_are_not_to_be_touched(of_blue: Client, verb: str)
 
 @pytest.mark.parametrize(
     "verb",
-    [verb for verb in ACTIONS if table().named[ACTS[verb]].tenants is Tenants.ALL],
+    [verb for verb in ACTIONS if table().named[ACTIONS[verb].permit].tenants is Tenants.ALL],
 )
 def test_what_concerns_all_tenants_is_closed(of_blue: Client, verb: str) -> None:
     answer = act(of_blue, verb, id="x")
