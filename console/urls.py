@@ -13,7 +13,8 @@ from console.slash import WithSlash
 
 def _route(page: Page) -> URLPattern:
     view = import_string(f"console.views.{page.view}")
-    return path(page.path, view.as_view(), name=page.name)
+    route: URLPattern = path(page.path, view.as_view(), name=page.name)
+    return route
 
 
 app_name = "ojs_console"
