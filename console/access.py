@@ -1,8 +1,8 @@
 """Access control: the guard in front of each view of the console.
 
-The table of permits names the permit of each page and each button (`permits.py`). A user who is
-restricted to tenants sees and changes the data of a single tenant. Operations on all tenants refuse
-such users, as they refuse API keys that are bound to a tenant.
+The table of pages (`pages.py`) and the table of actions name the permit of each page and button. A
+user who is restricted to tenants sees and changes the data of a single tenant. Operations on all
+tenants refuse such users, as they refuse API keys that are bound to a tenant.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from django.template.response import TemplateResponse
 
 from console.callers import tenant_of
 from console.conf import conf
-from console.permits import to_post, to_read
+from console.pages import BY_NAME, Page
 from jobs.domain.errors import PermissionDenied
 from jobs.domain.permits import Permit, Tenants, is_reading
 from jobs.permits import table
@@ -82,19 +82,21 @@ class Guarded(LoginRequiredMixin):
         return denied(request, why) if why else super().dispatch(request, *args, **kwargs)
 
     def permit(self) -> Permit | None:
-        """Return the permit that the method needs."""
-        return to_read(self.route) if self.request.method in SAFE else to_post(self.posted)
+        """Return the permit that the method needs; None: closed to all."""
+        is_reading_page = self.request.method in SAFE
+        name = (self.page.read if self.page else "") if is_reading_page else self.posting
+        return table().named.get(name)
 
     @property
-    def route(self) -> str:
-        """Return the name of the route."""
+    def page(self) -> Page | None:
+        """Return the page of the route; None for a route that the table of pages lacks."""
         found = self.request.resolver_match
-        return (found and found.url_name) or ""
+        return BY_NAME.get((found and found.url_name) or "")
 
     @property
-    def posted(self) -> str:
-        """Return the edge of a POST in the table: the route, unless a route has several edges."""
-        return self.route
+    def posting(self) -> str:
+        """Return the name of the permit of a POST: that of the page, unless the form decides."""
+        return self.page.post if self.page else ""
 
     @property
     def tenant(self) -> str | None:

@@ -2,16 +2,14 @@
 
 from django.http import Http404
 
-from console.pages import Page
+from console.views.base import PageView
 from jobs.domain.errors import NotFound
 from jobs.domain.job import Job
 from jobs.services.read.show import show
 
 
-class OfOneJob(Page):
+class OfOneJob(PageView):
     """A page about the job that its path names."""
-
-    section = "jobs"
 
     def found(self) -> Job:
         """Return the job; one statement. Raises Http404, also for a job of another tenant."""

@@ -1,82 +1,152 @@
-"""The base of all pages: the guard, the navigation and the permitted actions."""
+"""The pages of the console: one table of routes, permits and places in the menu.
 
-from collections.abc import Sequence
-from typing import Any
+The URL configuration, the menu, the guard and the search of pages (`keys.js`, which reads the menu)
+derive from it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
 
 from django.apps import apps
-from django.views.generic import TemplateView
-
-from console.access import Allowed, Guarded, refusal
-from console.conf import conf
-from console.permits import to_read
-from jobs.services.access.staff import tenants_of
-
-NAVIGATION = (
-    ("overview", "Overview"),
-    ("jobs", "Jobs"),
-    ("queues", "Queues"),
-    ("dead_letter", "Dead letter"),
-    ("crons", "Schedules"),
-    ("workflows", "Workflows"),
-    ("pools", "Pools"),
-    ("tenants", "Tenants"),
-    ("workers", "Workers"),
-)
-MORE = (  # behind one menu entry, for lack of room
-    ("versions", "Versions"),
-    ("limits", "Limits"),
-    ("schemas", "Schemas"),
-    ("operations", "Operations"),
-    ("regions", "Regions"),
-    ("events", "Events"),
-    ("webhooks", "Webhooks"),
-    ("audit", "Audit"),
-    ("api_keys", "API keys"),
-    ("system", "System"),
-)
-# pages of apps that may be absent
-OPTIONAL = {
-    "workflows": "workflows",
-    "crons": "scheduling",
-    "pools": "scheduling",
-    "tenants": "tenancy",
-    "schemas": "versioning",
-    "regions": "federation",
-    "versions": "versioning",
-    "webhooks": "webhooks",
-}
 
 
-def present(pages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return name and label of the pages whose app is installed."""
-    return [
-        page for page in pages if page[0] not in OPTIONAL or apps.is_installed(OPTIONAL[page[0]])
-    ]
+class Menu(Enum):
+    """The two menus of the page frame."""
+
+    BAR = "bar"
+    MORE = "more"  # behind one entry of the bar, for lack of room
 
 
-class Page(Guarded, TemplateView):
-    """A page; `section` is its name in the navigation."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One route of the console.
 
-    section = ""
-    title = ""
+    `read` and `post` name the permits of GET and POST. A permit also has the rights of users
+    restricted to tenants. An empty permit closes the method, unless the form decides (`posting` of
+    the view).
+    """
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Add the context of the page frame."""
-        return super().get_context_data(
-            **{
-                "navigation": self._open(present(NAVIGATION)),
-                "more": self._open(present(MORE)),
-                "more_label": dict(MORE).get(self.section),
-                "section": self.section,
-                "title": self.title,
-                "may": Allowed(self.request),
-                "is_read_only": conf().read_only,
-                "tenant": self.tenant,
-                "tenants": tenants_of(self.request.user) if self.tenant else (),
-                **kwargs,
-            }
-        )
+    name: str  # of the route
+    path: str  # below the prefix of the console
+    view: str  # module and class in `console.views`
+    section: str = ""  # the page of the menu that is marked as current
+    read: str = ""
+    post: str = ""
+    app: str = ""  # an app that an installation may lack; empty: the core
+    label: str = ""  # in the menu
+    menu: Menu | None = None
 
-    def _open(self, pages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Return the pages that this user may see."""
-        return [page for page in pages if refusal(self.request, to_read(page[0])) is None]
+
+_SEE: Final = "console.see"
+_BAR, _MORE = Menu.BAR, Menu.MORE
+
+# in the order of the menus, each with the pages of its section
+PAGES: Final = (
+    Page("overview", "", "overview.Overview", "overview", read=_SEE, label="Overview", menu=_BAR),
+    Page("jobs", "jobs/", "jobs.Jobs", "jobs", read=_SEE, label="Jobs", menu=_BAR),
+    Page("job", "jobs/<str:job_id>/", "job.JobDetail", "jobs", read=_SEE),
+    Page("job_arguments", "jobs/<str:job_id>/arguments/", "job_arguments.JobArguments", "jobs",
+         read="jobs.see_classified"),
+    Page("job_retry", "jobs/<str:job_id>/retry/", "job_edit.JobRetry", "jobs",
+         read=_SEE, post="jobs.change"),
+    Page("job_clone", "jobs/<str:job_id>/clone/", "job_edit.JobClone", "jobs",
+         read=_SEE, post="jobs.enqueue"),
+    Page("queues", "queues/", "queues.Queues", "queues", read=_SEE, label="Queues", menu=_BAR),
+    Page("queue", "queues/<path:name>/", "queues.QueueDetail", "queues",
+         read=_SEE, post="queues.configure"),
+    Page("dead_letter", "dead-letter/", "dead_letter.DeadLetter", "dead_letter",
+         read=_SEE, label="Dead letter", menu=_BAR),
+    Page("crons", "cron/", "cron.Crons", "crons",
+         read="schedules.see", app="scheduling", label="Schedules", menu=_BAR),
+    Page("cron_new", "cron/new/", "cron.CronEdit", "crons",
+         read="schedules.configure", post="schedules.configure", app="scheduling"),
+    Page("cron", "cron/<int:pk>/", "cron.CronDetail", "crons",
+         read="schedules.see", app="scheduling"),
+    Page("cron_edit", "cron/<int:pk>/edit/", "cron.CronEdit", "crons",
+         read="schedules.configure", post="schedules.configure", app="scheduling"),
+    Page("workflows", "workflows/", "workflows.Workflows", "workflows",
+         read="workflows.see", app="workflows", label="Workflows", menu=_BAR),
+    Page("workflow", "workflows/<str:workflow_id>/", "workflows.WorkflowDetail", "workflows",
+         read="workflows.see", app="workflows"),
+    Page("pools", "pools/", "pools.Pools", "pools",
+         read="pools.see", post="scheduling.configure", app="scheduling", label="Pools", menu=_BAR),
+    Page("pool", "pools/<str:name>/", "pools.PoolDetail", "pools",
+         read="pools.see", app="scheduling"),
+    Page("pool_edit", "pools/<str:name>/edit/", "pools.PoolEdit", "pools",
+         read="pools.configure", post="pools.configure", app="scheduling"),
+    # a pool may have any name
+    Page("pool_new", "new-pool/", "pools.PoolEdit", "pools",
+         read="pools.configure", post="pools.configure", app="scheduling"),
+    Page("simulate", "simulate/", "simulate.Simulate", "pools",
+         read="pools.see", post="simulations.start", app="scheduling"),
+    Page("simulated", "simulate/<str:key>/", "simulate.Simulated", "pools",
+         read="pools.see", app="scheduling"),
+    Page("tenants", "tenants/", "tenants.Tenants", "tenants",
+         read="tenants.compare", app="tenancy", label="Tenants", menu=_BAR),
+    Page("tenant", "tenants/<str:tenant_id>/", "tenants.TenantDetail", "tenants",
+         read="tenants.see", app="tenancy"),
+    Page("tenant_edit", "tenants/<str:tenant_id>/edit/", "tenants.TenantEdit", "tenants",
+         read="tenants.configure", post="tenants.configure", app="tenancy"),
+    # any word may be the id of a tenant
+    Page("tenant_new", "new-tenant/", "tenants.TenantEdit", "tenants",
+         read="tenants.configure", post="tenants.configure", app="tenancy"),
+    Page("workers", "workers/", "workers.Workers", "workers",
+         read="workers.see", label="Workers", menu=_BAR),
+    Page("worker", "workers/<path:name>/", "workers.WorkerDetail", "workers", read="workers.see"),
+    Page("versions", "versions/", "versions.Versions", "versions",
+         read="routing.see", app="versioning", label="Versions", menu=_MORE),
+    Page("versions_of_type", "versions/<str:job_type>/", "versions.VersionsOfType", "versions",
+         read="routing.see", app="versioning"),
+    Page("version_removal", "versions/<str:job_type>/removal/", "versions.VersionRemoval",
+         "versions", read="routing.see", app="versioning"),
+    Page("version_touched", "versions/<str:job_type>/touched/", "versions.VersionTouched",
+         "versions", read="routing.see", app="versioning"),
+    Page("rules_edit", "versions/<str:job_type>/rules/", "versions.RulesEdit", "versions",
+         read="routing.configure", post="routing.configure", app="versioning"),
+    Page("rules_new", "new-rules/", "versions.RulesEdit", "versions",
+         read="routing.configure", post="routing.configure", app="versioning"),
+    Page("limits", "rate-limits/", "limits.Limits", "limits",
+         read=_SEE, label="Limits", menu=_MORE),
+    Page("schemas", "schemas/", "schemas.Schemas", "schemas",
+         read="schemas.browse", app="versioning", label="Schemas", menu=_MORE),
+    Page("schema", "schemas/<str:job_type>/", "schemas.SchemaPage", "schemas",
+         read="schemas.browse", app="versioning"),
+    Page("operations", "operations/", "operations.Operations", "operations",
+         read=_SEE, label="Operations", menu=_MORE),
+    # the verb of the operation decides which permit a POST needs
+    Page("operation_new", "operations/new/", "operations.OperationNew", "operations", read=_SEE),
+    Page("operation", "operations/<int:pk>/", "operations.OperationPage", "operations", read=_SEE),
+    Page("operation_file", "operations/<int:pk>/file/", "operations.OperationFile", "operations",
+         read="jobs.export"),
+    Page("regions", "regions/", "regions.Regions", "regions",
+         read="regions.see", app="federation", label="Regions", menu=_MORE),
+    Page("region_jobs", "regions/jobs/", "regions.RegionJobs", "regions",
+         read="regions.see_jobs", app="federation"),
+    Page("region_adopt", "regions/<str:region_id>/adopt/", "region_operations.RegionAdopt",
+         "regions", read="regions.see", post="regions.operate", app="federation"),
+    Page("region_forget", "regions/<str:region_id>/forget/", "region_operations.RegionForget",
+         "regions", read="regions.see", post="regions.delete", app="federation"),
+    Page("events", "events/", "events.Events", "events", read=_SEE, label="Events", menu=_MORE),
+    Page("webhooks", "webhooks/", "webhooks.Webhooks", "webhooks",
+         read="webhooks.see", app="webhooks", label="Webhooks", menu=_MORE),
+    Page("delivery", "webhooks/deliveries/<str:delivery_id>/", "webhooks.DeliveryPage", "webhooks",
+         read="webhooks.see", app="webhooks"),
+    Page("audit", "audit/", "audit.Audit", "audit", read="audit.see", label="Audit", menu=_MORE),
+    Page("api_keys", "api-keys/", "api_keys.ApiKeys", "api_keys",
+         read="keys.see", post="keys.create", label="API keys", menu=_MORE),
+    Page("api_key_rotate", "api-keys/rotate/", "api_keys.ApiKeyRotate", "api_keys",
+         post="keys.change"),
+    Page("system", "system/", "system.System", "system",
+         read="server.see", label="System", menu=_MORE),
+    # the action decides which permit it needs
+    Page("act", "actions/<str:verb>/", "act.Act"),
+    Page("within", "within/", "within.Within", post="console.choose_tenant"),
+)  # fmt: skip
+BY_NAME: Final = {page.name: page for page in PAGES}
+
+
+def installed() -> Iterator[Page]:
+    """Return the pages whose app is installed."""
+    return (page for page in PAGES if not page.app or apps.is_installed(page.app))

@@ -1,32 +1,19 @@
-"""Forms of pools, and the API requests that they stand for.
-
-Each error appears beside its field, in the words of the API's refusal.
-"""
+"""Forms of a pool and of the configuration, and the API requests that they stand for."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from console.refusals import Wrong, number, told
-from jobs.domain.caller import Caller
+from console.api_form import ApiForm, FlagField, TextField
+from console.refusals import number
 from jobs.domain.errors import OJSError, Unprocessable
 from scheduling.api.pool_codec import decode_defaults, encode_defaults, encode_pool
+from scheduling.domain.pool import Pool
 from scheduling.domain.pool_request import parse_pool
 from scheduling.models import Configuration
 from scheduling.services import configuration, pools
 from scheduling.services.pools import PoolState
 
-TEXTS = (
-    "name", "queues", "strategy", "scope", "concurrency", "rotation", "ratio", "tenants", "default",
-    "sharing", "over", "tenant",
-)  # fmt: skip
-FLAGS = ("isolated", "prevention")
-EMPTY = {
-    "name": "", "queues": "", "strategy": "round-robin", "concurrency": "", "isolated": "",
-    "prevention": "", "rotation": "PT30S", "ratio": "0.05", "tenants": "", "default": "",
-    "sharing": "", "over": "", "tenant": "",
-}  # fmt: skip
-# by names of the API; the longest name that begins a field's path decides
-FIELDS = {
+API_NAMES: Final = {
     "name": "name", "queues": "queues", "weights": "queues", "strategy": "strategy",
     "concurrency": "concurrency", "isolated": "isolated", "tenant": "tenant",
     "starvation_prevention": "prevention", "starvation_prevention.rotation_interval": "rotation",
@@ -44,15 +31,74 @@ SHARING: dict[str, dict[str, Any]] = {
 LINES = "must have a name and a weight on each line"
 
 
-def wrong(problem: OJSError) -> Wrong:
-    """Return the field and the text of a refusal."""
-    return told(problem, FIELDS, lambda inner: f"weight of {inner}")
+class TenantsForm(ApiForm):
+    """The fields of a sharing policy."""
+
+    api_names = API_NAMES
+    tenants = TextField()
+    default = TextField()
+    sharing = TextField()
+    over = TextField()
+
+    @staticmethod
+    def inside(path: str) -> str:
+        """Describe a weight by its queue or tenant."""
+        return f"weight of {path}"
 
 
-def read(form: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of a form, to show them again after an error."""
-    texts = {name: form.get(name, "").replace("\x00", "").strip() for name in TEXTS}
-    return texts | {name: "on" if form.get(name) else "" for name in FLAGS}
+class PoolForm(TenantsForm):
+    """A new pool, or a change of `before`; `pool` is the parsed result of a valid form."""
+
+    name = TextField()
+    queues = TextField()
+    strategy = TextField("round-robin")
+    concurrency = TextField()
+    isolated = FlagField()
+    prevention = FlagField()
+    rotation = TextField("PT30S")
+    ratio = TextField("0.05")
+    tenant = TextField()
+
+    pool: Pool
+
+    def __init__(self, *args: Any, before: PoolState | None = None, **kwargs: Any) -> None:
+        """Show `before`; without a pool the form creates one."""
+        self.before = before
+        super().__init__(*args, **{"initial": fields_of(before) if before else None, **kwargs})
+
+    def clean(self) -> None:
+        """Parse the pool as the API does. A new pool needs a free name."""
+        given = self.cleaned_data
+        try:
+            self.pool = parse_pool(
+                self.before.pool.name if self.before else given["name"], _body(given, self.before)
+            )
+            if self.before is None and pools.is_known(self.pool.name):
+                raise Unprocessable.field("name", "is taken by another pool", self.pool.name)
+        except OJSError as problem:
+            self.refuse(problem)
+
+
+class ConfigurationForm(TenantsForm):
+    """The configuration outside of pools; `wanted` is the parsed result of a valid form."""
+
+    strategy = TextField()
+    scope = TextField()
+
+    wanted: configuration.Wanted
+
+    def clean(self) -> None:
+        """Parse the configuration as the API does."""
+        given, shown = self.cleaned_data, encode_defaults(configuration.defaults())
+        try:
+            self.wanted = decode_defaults({
+                **shown,
+                "default_strategy": given["strategy"] or None,
+                "priority_scope": given["scope"] or None,
+                "tenant_fairness": _fairness(given, shown["tenant_fairness"]),
+            })  # fmt: skip
+        except OJSError as problem:
+            self.refuse(problem)
 
 
 def fields_of(state: PoolState) -> dict[str, str]:
@@ -88,34 +134,24 @@ def _tenants_of(fairness: Mapping[str, Any] | None) -> dict[str, str]:
     }
 
 
-def store(fields: Mapping[str, str], before: PoolState | None, who: Caller) -> str:
-    """Store a new pool or a change of `before`, as the API does; return its name.
-
-    Raises OJSError.
-    """
-    name = before.pool.name if before else fields["name"]
+def _body(fields: Mapping[str, Any], before: PoolState | None) -> dict[str, Any]:
     known = encode_pool(before) if before else {}
     queues, weights = _queues(fields["queues"])
-    body = {
+    return {
         "queues": queues,
         "weights": weights,
         "strategy": fields["strategy"],
         "concurrency": number(fields["concurrency"]),
-        "isolated": bool(fields["isolated"]),
+        "isolated": fields["isolated"],
         "tenant": fields["tenant"] or None,
         "starvation_prevention": {
             **known.get("starvation_prevention", {}),
-            "enabled": bool(fields["prevention"]),
+            "enabled": fields["prevention"],
             "rotation_interval": fields["rotation"] or None,
             "min_dispatch_ratio": number(fields["ratio"]),
         },
         "tenant_fairness": _fairness(fields, known.get("tenant_fairness")),
     }
-    pool = parse_pool(name, body)
-    if before is None and pools.is_known(name):
-        raise Unprocessable.field("name", "is taken by another pool", name)
-    pools.put(pool, who)
-    return name
 
 
 def _queues(text: str) -> tuple[list[str], dict[str, Any]]:
@@ -163,15 +199,3 @@ def configured(defaults: configuration.Defaults) -> dict[str, str]:
         "scope": (row and row.priority_scope) or "",
         **_tenants_of(shown["tenant_fairness"] if has_tenants else None),
     }
-
-
-def configure(fields: Mapping[str, str], who: Caller) -> None:
-    """Set the configuration as the API does. Raises OJSError."""
-    shown = encode_defaults(configuration.defaults())
-    body = {
-        **shown,
-        "default_strategy": fields["strategy"] or None,
-        "priority_scope": fields["scope"] or None,
-        "tenant_fairness": _fairness(fields, shown["tenant_fairness"]),
-    }
-    configuration.configure(decode_defaults(body), who)

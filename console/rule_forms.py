@@ -4,30 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from console.refusals import Wrong, number, told
-from jobs.domain.caller import Caller
+from console.api_form import ApiForm, FlagField, TextField
+from console.refusals import number
 from jobs.domain.errors import OJSError
 from versioning.api.routing_codec import encode_rules
 from versioning.api.schema_codec import known_type
-from versioning.domain.canary_request import parse_wanted
+from versioning.domain.canary_request import Wanted, parse_wanted
 from versioning.models import Routing
-from versioning.services import routing
 
-TEXTS: Final = (
-    "type", "rules", "mode", "on_no_worker", "fallback_after", "threshold", "window",
-    "min_samples", "significance", "cool_down", "steps", "bake_time", "plan_samples", "revision",
-    "instead", "reason",
-)  # fmt: skip
-FLAGS: Final = ("guard", "plan")
-EMPTY: Final = {
-    "type": "", "rules": "", "mode": "compatible", "on_no_worker": "hold",
-    "fallback_after": "PT30S", "guard": "", "threshold": "0.05", "window": "PT5M",
-    "min_samples": "20", "significance": "", "cool_down": "PT0S", "plan": "",
-    "steps": "5 25 50 100", "bake_time": "PT30M", "plan_samples": "0", "revision": "0",
-    "instead": "", "reason": "",
-}  # fmt: skip
-# by names of the API; the longest name that begins a field's path decides
-FIELDS: Final = {
+API_NAMES: Final = {
     "type": "type", "rules": "rules", "version": "rules", "mode": "mode",
     "on_no_worker": "on_no_worker", "fallback_after": "fallback_after",
     "auto_rollback": "guard", "auto_rollback.error_rate_threshold": "threshold",
@@ -58,32 +43,64 @@ ON_NO_WORKER: Final = (
 )
 
 
-def wrong(problem: OJSError) -> Wrong:
-    """Return the field and the text of a refusal."""
-    return told(problem, FIELDS, _inside)
+class RulesForm(ApiForm):
+    """New rules, or a change of `before`; `wanted` is the parsed result of a valid form.
 
+    They replace the revision that the form was made from.
+    """
 
-def _inside(path: str) -> str:
-    """Describe `[1].weight` and `[1]` with counting from one."""
-    place, _, member = path.removeprefix("[").partition("]")
-    if not place.isdecimal():
-        return path
-    return f"Line {int(place) + 1}: {member[1:]}" if member else f"number {int(place) + 1}"
+    api_names = API_NAMES
+    type = TextField()
+    rules = TextField()
+    mode = TextField("compatible")
+    on_no_worker = TextField("hold")
+    fallback_after = TextField("PT30S")
+    guard = FlagField()
+    threshold = TextField("0.05")
+    window = TextField("PT5M")
+    min_samples = TextField("20")
+    significance = TextField()
+    cool_down = TextField("PT0S")
+    plan = FlagField()
+    steps = TextField("5 25 50 100")
+    bake_time = TextField("PT30M")
+    plan_samples = TextField("0")
+    revision = TextField("0")
+    instead = TextField()
+    reason = TextField()
 
+    wanted: Wanted
 
-def read(form: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of a form, to show them again after an error."""
-    texts = {name: form.get(name, "").replace("\x00", "").strip() for name in TEXTS}
-    return texts | {name: "on" if form.get(name) else "" for name in FLAGS}
+    def __init__(self, *args: Any, before: Routing | None = None, **kwargs: Any) -> None:
+        """Show `before`; without rules the form creates them."""
+        self.before = before
+        kwargs["initial"] = {**fields_of(before), **kwargs.get("initial", {})}
+        super().__init__(*args, **kwargs)
+
+    @staticmethod
+    def inside(path: str) -> str:
+        """Describe `[1].weight` and `[1]` with counting from one."""
+        place, _, member = path.removeprefix("[").partition("]")
+        if not place.isdecimal():
+            return path
+        return f"Line {int(place) + 1}: {member[1:]}" if member else f"number {int(place) + 1}"
+
+    def clean(self) -> None:
+        """Parse the rules as the API does."""
+        given = self.cleaned_data
+        try:
+            job_type = known_type(given["type"], "type")
+            self.wanted = parse_wanted(job_type, _body(given, self.before))
+        except OJSError as problem:
+            self.refuse(problem)
 
 
 def fields_of(row: Routing | None) -> dict[str, str]:
-    """Return rules as fields of their form, with the defaults of a new form for absent members."""
+    """Return rules as fields of their form, without the members that the rules lack."""
     if row is None:
-        return dict(EMPTY)
+        return {}
     shown = encode_rules(row)
     return {
-        **EMPTY,
         "type": row.type,
         "rules": "\n".join(f"{one['version']} {one['weight']:.10g}" for one in shown["rules"]),
         "mode": shown["mode"],
@@ -120,16 +137,7 @@ def _plan_fields(plan: Mapping[str, Any] | None) -> dict[str, str]:
     }
 
 
-def store(fields: Mapping[str, str], before: Routing | None, who: Caller) -> tuple[Routing, bool]:
-    """Store rules as the API does, in place of the revision that the form was made from.
-
-    Returns the rules, and whether they are new. Raises OJSError.
-    """
-    job_type = known_type(fields["type"], "type")
-    return routing.put(parse_wanted(job_type, _body(fields, before)), who)
-
-
-def _body(fields: Mapping[str, str], before: Routing | None) -> dict[str, Any]:
+def _body(fields: Mapping[str, Any], before: Routing | None) -> dict[str, Any]:
     known = {str(one["version"]): one["version"] for one in before.rules} if before else {}
     meant = fields["instead"] or fields["revision"]
     return {
@@ -152,7 +160,7 @@ def _rule(line: str, known: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _guard(fields: Mapping[str, str]) -> dict[str, Any]:
+def _guard(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "error_rate_threshold": number(fields["threshold"]),
         "evaluation_window": fields["window"] or None,
@@ -162,7 +170,7 @@ def _guard(fields: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _plan(fields: Mapping[str, str]) -> dict[str, Any]:
+def _plan(fields: Mapping[str, Any]) -> dict[str, Any]:
     steps = fields["steps"].replace(",", " ").replace("%", " ").split()
     return {
         "steps": [number(one) for one in steps],

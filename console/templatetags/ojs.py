@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from console.actions.table import ACTIONS
 from console.columns import COLUMNS, since
 from console.filters import JobFilter
 from console.groups import Group
@@ -366,6 +367,25 @@ SHOWN_AS: dict[str, Callable[[Job, Any], SafeString | str]] = {
     ),
     "since": _since,
 }
+
+
+@register.inclusion_tag("ojs/console/_act.html", takes_context=True)
+def act(context: Mapping[str, Any], name: str, target: object, **given: Any) -> dict[str, Any]:
+    """Show the button of an action on a target.
+
+    `given` overrides label, kind and question (`ask`) of the action. It may add a text for screen
+    readers (`about`), a page to go back to (`back`) and a `revision`.
+    """
+    action = ACTIONS[name]
+    return {
+        "action": name,
+        "target": target,
+        "label": action.label,
+        "kind": action.kind,
+        "ask": action.ask,
+        "back": context["request"].get_full_path(),
+        **given,
+    }
 
 
 @register.simple_tag

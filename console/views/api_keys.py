@@ -9,18 +9,18 @@ from django.utils import timezone
 
 from console.callers import caller_of
 from console.key_forms import GRACES, KeyForm
-from console.pages import Page
+from console.views.base import PageView
 from jobs.services.access import api_keys
 
 SIZE = 50
 PAGE = re.compile(r"[1-9][0-9]{0,3}")
 
 
-class ApiKeys(Page):
+class ApiKeys(PageView):
     """Keys by name, a page at a time, and a form for a new key."""
 
     template_name = "ojs/console/api_keys.html"
-    section, title = "api_keys", "API keys"
+    title = "API keys"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from console.pages import Page
+from console.views.base import PageView
 from jobs.domain.times import read_form_time
 from jobs.services.audit.audit import AuditFilter, known_actions, page
 
@@ -15,11 +15,11 @@ OUTCOMES = ("success", "failure", "denied")
 NAMES = ("action", "actor", "target")
 
 
-class Audit(Page):
+class Audit(PageView):
     """Entries by action, actor, target, outcome and time, latest first."""
 
     template_name = "ojs/console/audit.html"
-    section, title = "audit", "Audit"
+    title = "Audit"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read a page."""

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from console import cron
 from console.callers import caller_of
-from console.pages import Page
+from console.views.base import PageView
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.states import state_of
 from scheduling.api.cron_codec import decode_definition
@@ -21,11 +21,11 @@ from scheduling.services.cron_history import history
 SIZE, NEXT_RUNS, EXECUTIONS = 50, 10, 50
 
 
-class Crons(Page):
+class Crons(PageView):
     """Schedules by name, a page at a time."""
 
     template_name = "ojs/console/crons.html"
-    section, title = "crons", "Schedules"
+    title = "Schedules"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read a page; a fixed number of statements."""
@@ -49,11 +49,10 @@ def _entry(pk: int, request: HttpRequest) -> CronEntry:
         raise Http404 from problem
 
 
-class CronDetail(Page):
+class CronDetail(PageView):
     """A schedule: its next runs, its latest runs, its job."""
 
     template_name = "ojs/console/cron.html"
-    section = "crons"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the schedule and its history."""
@@ -71,11 +70,10 @@ class CronDetail(Page):
         )
 
 
-class CronEdit(Page):
+class CronEdit(PageView):
     """Create or change a schedule."""
 
     template_name = "ojs/console/cron_edit.html"
-    section = "crons"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

@@ -6,19 +6,19 @@ from typing import Any
 from django.utils import timezone
 
 from console import saved, search
+from console.actions.chosen import choices
 from console.bulk import for_all
-from console.chosen import choices
 from console.filters import JobFilter
 from console.groups import groups
-from console.pages import Page
+from console.views.base import PageView
 from jobs.services.outcome.retain import retention_of
 
 
-class DeadLetter(Page):
+class DeadLetter(PageView):
     """Dead jobs by filter, a page at a time, and the groups of their errors."""
 
     template_name = "ojs/console/dead_letter.html"
-    section, title = "dead_letter", "Dead letter"
+    title = "Dead letter"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read a page and group the latest dead jobs."""

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.urls import reverse
 
-from console.pages import Page
+from console.views.base import PageView
 from jobs.domain.events import NAMES
 from jobs.domain.ids import is_id
 from jobs.services.record.events import EventFilter, event_name, is_excluded, latest
@@ -51,11 +51,11 @@ class Asked:
         return urlencode({name: value for name, value in {**fields, **more}.items() if value})
 
 
-class Events(Page):
+class Events(PageView):
     """Events by filter, a page at a time; the first page updates itself."""
 
     template_name = "ojs/console/events.html"
-    section, title = "events", "Events"
+    title = "Events"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read a page."""

@@ -7,20 +7,20 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from console import columns, saved, search
+from console.actions.chosen import choices
 from console.bulk import for_all
-from console.chosen import choices
 from console.filters import STATES, JobFilter
-from console.pages import Page
+from console.views.base import PageView
 from jobs.domain.ids import is_id
 
 PERIODS = ("15m", "1h", "6h", "24h", "7d")
 
 
-class Jobs(Page):
+class Jobs(PageView):
     """Jobs by filter, a page at a time."""
 
     template_name = "ojs/console/jobs.html"
-    section, title = "jobs", "Jobs"
+    title = "Jobs"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Redirect to a job if its id was typed."""

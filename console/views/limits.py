@@ -4,18 +4,18 @@ import re
 from typing import Any
 from urllib.parse import urlencode
 
-from console.pages import Page
+from console.views.base import PageView
 from jobs.services.lanes.limits import states
 
 SIZE = 50
 PAGE = re.compile(r"[1-9][0-9]{0,2}")
 
 
-class Limits(Page):
+class Limits(PageView):
     """Limits by key, a page at a time, and a form to override a limit."""
 
     template_name = "ojs/console/limits.html"
-    section, title = "limits", "Rate limits"
+    title = "Rate limits"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read a page; a fixed number of statements."""

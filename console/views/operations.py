@@ -19,8 +19,8 @@ from console.access import may
 from console.callers import caller_of
 from console.filters import JobFilter
 from console.models import Operation
-from console.pages import Page
-from console.permits import of_verb
+from console.permits import OPERATIONS, of_verb
+from console.views.base import PageView
 from jobs.domain.bulk import Verb
 from jobs.domain.errors import NotFound, OJSError
 from jobs.services.read.show import show_many
@@ -33,11 +33,11 @@ LONGEST = 500  # characters of a reason
 UNKNOWN = "cancel"  # for unknown verbs and operations: a user with the permit of this verb gets 404
 
 
-class Operations(Page):
+class Operations(PageView):
     """The latest operations."""
 
     template_name = "ojs/console/operations.html"
-    section, title = "operations", "Operations"
+    title = "Operations"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the operations."""
@@ -48,11 +48,10 @@ class Operations(Page):
         )
 
 
-class OperationNew(Page):
+class OperationNew(PageView):
     """The preview of an operation, before it begins."""
 
     template_name = "ojs/console/operation_new.html"
-    section = "operations"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -102,10 +101,10 @@ class OperationNew(Page):
         return HttpResponseRedirect(reverse("ojs_console:operation", args=[operation.pk]))
 
     @property
-    def posted(self) -> str:
-        """Return the edge to begin an operation of the verb."""
+    def posting(self) -> str:
+        """Return the permit to begin an operation of the verb."""
         verb = self.request.POST.get("verb", "")
-        return f"operation:{verb if verb in operations.VERBS else UNKNOWN}"
+        return OPERATIONS[verb if verb in operations.VERBS else UNKNOWN]
 
     def _verb(self) -> str:
         verb: str = self._given().get("verb", "")
@@ -120,11 +119,10 @@ class OperationNew(Page):
         return self.request.POST if self.request.method == "POST" else self.request.GET
 
 
-class OperationPage(Page):
+class OperationPage(PageView):
     """The progress of an operation, with buttons to stop or resume it."""
 
     template_name = "ojs/console/operation.html"
-    section = "operations"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -174,10 +172,10 @@ class OperationPage(Page):
         return HttpResponseRedirect(reverse("ojs_console:operation", args=[pk]))
 
     @property
-    def posted(self) -> str:
-        """Return the edge to stop or resume an operation of its verb."""
+    def posting(self) -> str:
+        """Return the permit to stop or resume an operation of its verb."""
         known = Operation.objects.filter(pk=self.kwargs["pk"]).first()
-        return f"operation:{known.verb if known else UNKNOWN}"
+        return OPERATIONS[known.verb if known else UNKNOWN]
 
     def _operation(self) -> Operation:
         try:
@@ -207,7 +205,7 @@ def _chosen(operation: Operation) -> Mapping[str, str]:
     return JobFilter.read(operation.wanted).chosen()
 
 
-class OperationFile(Page):
+class OperationFile(PageView):
     """The file of an export."""
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

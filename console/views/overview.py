@@ -7,18 +7,18 @@ from django.utils import timezone
 from console import queries
 from console.alerts import shown
 from console.chart import last_hour
-from console.pages import Page
+from console.views.base import PageView
 from jobs.services.operate import queues
 from jobs.services.workers.workers import WorkerFilter, workers
 
 QUEUES, FAILURES, WORKERS = 20, 8, 8
 
 
-class Overview(Page):
+class Overview(PageView):
     """The first page."""
 
     template_name = "ojs/console/overview.html"
-    section, title = "overview", "Overview"
+    title = "Overview"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the counts; a fixed number of statements."""

@@ -6,13 +6,12 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from console import pool_forms
 from console.callers import caller_of
-from console.pages import Page
+from console.pool_forms import ConfigurationForm, PoolForm, configured
 from console.pools import MINUTES, WORDS, PoolLine, detail, name_of, over
-from console.refusals import Wrong
+from console.views.base import PageView
 from jobs.domain.claim import STRATEGIES
-from jobs.domain.errors import NotFound, OJSError
+from jobs.domain.errors import NotFound
 from jobs.services.workers.workers import WorkerFilter, workers
 from scheduling.services import configuration, pools
 
@@ -24,11 +23,11 @@ def _strategies() -> list[tuple[str, str]]:
     return [(name, WORDS[code]) for name, code in STRATEGIES.items()]
 
 
-class Pools(Page):
+class Pools(PageView):
     """Pools by name, a page at a time, and the configuration that holds outside of pools."""
 
     template_name = "ojs/console/pools.html"
-    section, title = "pools", "Pools"
+    title = "Pools"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -49,29 +48,25 @@ class Pools(Page):
                 "default_tenants": defaults.tenants,
                 "default_over": over(defaults.tenants),
                 "strategies": _strategies(),
-                "fields": pool_forms.configured(defaults),
+                "fields": configured(defaults),
                 **kwargs,
             }
         )
 
     def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
         """Store the configuration, or show the errors."""
-        fields = pool_forms.read(request.POST)
-        try:
-            pool_forms.configure(fields, caller_of(request))
-        except OJSError as problem:
-            wrong = pool_forms.wrong(problem)
-            shown = self.get_context_data(fields=fields, wrong=wrong, **kwargs)
+        form = ConfigurationForm(request.POST)
+        if not form.stored(lambda: configuration.configure(form.wanted, caller_of(request))):
+            shown = self.get_context_data(fields=form.shown, wrong=form.wrong, **kwargs)
             return self.render_to_response(shown, status=400)
         messages.success(request, "The configuration is stored: it counts from now on.")
         return HttpResponseRedirect(reverse("ojs_console:pools"))
 
 
-class PoolDetail(Page):
+class PoolDetail(PageView):
     """A pool: its queues, its next turns, its workers."""
 
     template_name = "ojs/console/pool.html"
-    section = "pools"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the pool, or that it is not defined, though workers may name it."""
@@ -96,30 +91,26 @@ class PoolDetail(Page):
         )
 
 
-class PoolEdit(Page):
+class PoolEdit(PageView):
     """Create or change a pool."""
 
     template_name = "ojs/console/pool_edit.html"
-    section = "pools"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the form with the data of the pool."""
         before = self._before()
         named = request.GET.get("name", "").replace("\x00", "")
-        fields = (
-            pool_forms.fields_of(before) if before else {**pool_forms.EMPTY, "name": named[:128]}
-        )
-        return self._form(fields, None)
+        if before:
+            return self._form(PoolForm(before=before))
+        return self._form(PoolForm(initial={"name": named[:128]}))
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Store the pool and show it, or show the errors."""
-        before = self._before()
-        fields = pool_forms.read(request.POST)
-        try:
-            name = pool_forms.store(fields, before, caller_of(request))
-        except OJSError as problem:
-            return self._form(fields, pool_forms.wrong(problem))
+        form = PoolForm(request.POST, before=self._before())
+        if not form.stored(lambda: pools.put(form.pool, caller_of(request))):
+            return self._form(form)
+        name = form.pool.name
         messages.success(request, f"Pool {name} is stored: it counts for every claim from now on.")
         return HttpResponseRedirect(reverse("ojs_console:pool", args=[name]))
 
@@ -131,13 +122,13 @@ class PoolEdit(Page):
         except NotFound as problem:
             raise Http404 from problem
 
-    def _form(self, fields: dict[str, str], wrong: Wrong | None) -> HttpResponse:
+    def _form(self, form: PoolForm) -> HttpResponse:
         name = self.kwargs.get("name")
         shown = self.get_context_data(
             name=name,
-            fields=fields,
-            wrong=wrong,
+            fields=form.shown,
+            wrong=form.wrong,
             strategies=_strategies(),
             title=f"Change {name}" if name else "New pool",
         )
-        return self.render_to_response(shown, status=400 if wrong else 200)
+        return self.render_to_response(shown, status=400 if form.wrong else 200)

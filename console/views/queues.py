@@ -10,10 +10,10 @@ from django.urls import reverse
 
 from console import tasks
 from console.access import may
-from console.actions import PURGED
+from console.actions.queues import PURGED
 from console.callers import caller_of
 from console.chart import last_hour
-from console.pages import Page
+from console.views.base import PageView
 from jobs.domain import jsonio
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.states import WAITING
@@ -25,11 +25,11 @@ SIZE = 100
 ENTRIES = 20
 
 
-class Queues(Page):
+class Queues(PageView):
     """Queues by name with their counts, a page at a time."""
 
     template_name = "ojs/console/queues.html"
-    section, title = "queues", "Queues"
+    title = "Queues"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read a page of the queues whose name contains the typed text."""
@@ -51,11 +51,10 @@ class Queues(Page):
         return self.request.GET.get(name, "").replace("\x00", "").strip()
 
 
-class QueueDetail(Page):
+class QueueDetail(PageView):
     """A queue: its counts, its configuration, its audit log, and the purge."""
 
     template_name = "ojs/console/queue.html"
-    section = "queues"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from console import region_operations, tasks
 from console.access import may
 from console.callers import caller_of
 from console.operations import ADOPT, FORGET
-from console.pages import Page
 from console.permits import of_verb
+from console.views.base import PageView
 from federation.domain.region import ID_PATTERN
 from federation.models import Region
 from federation.services.replication import adopt, forget_region
@@ -20,11 +20,10 @@ from jobs.domain.names import QUEUE_PATTERN
 NAMED = 8  # queues in the list
 
 
-class RegionOperation(Page):
+class RegionOperation(PageView):
     """The preview of an operation on a region; a POST begins the operation."""
 
     verb: ClassVar[str]
-    section = "regions"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from console.pages import Page
+from console.views.base import PageView
 from federation.domain.breaker import State as Breaker
 from federation.domain.health import Health
 from federation.models import Region
@@ -59,11 +59,11 @@ class RegionLine:
         return self.health.retry_in_s * 1000
 
 
-class Regions(Page):
+class Regions(PageView):
     """The registry as this server's router sees it."""
 
     template_name = "ojs/console/regions.html"
-    section, title = "regions", "Regions"
+    title = "Regions"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the regions."""
@@ -87,11 +87,11 @@ class Regions(Page):
         )
 
 
-class RegionJobs(Page):
+class RegionJobs(PageView):
     """Jobs of all regions by filter."""
 
     template_name = "ojs/console/region_jobs.html"
-    section, title = "regions", "Jobs of all regions"
+    title = "Jobs of all regions"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Ask all regions, as soon as the form was sent."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import Http404
 
-from console.pages import Page
+from console.views.base import PageView
 from jobs.domain import jsonio
 from jobs.domain.errors import NotFound
 from versioning.conf import conf
@@ -17,11 +17,11 @@ SIZE = 50
 LONGEST_DIFF = 3_000  # lines; the comparison of more lines takes too long
 
 
-class Schemas(Page):
+class Schemas(PageView):
     """Types by name with their latest schemas, a page at a time."""
 
     template_name = "ojs/console/schemas.html"
-    section, title = "schemas", "Schemas"
+    title = "Schemas"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read a page; a fixed number of statements."""
@@ -41,11 +41,10 @@ class Schemas(Page):
         )
 
 
-class SchemaPage(Page):
+class SchemaPage(PageView):
     """A type: its versions, the document of a version, and the difference to another version."""
 
     template_name = "ojs/console/schema.html"
-    section = "schemas"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read all versions of the type."""

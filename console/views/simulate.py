@@ -9,7 +9,7 @@ from console import simulations, tasks
 from console.access import may
 from console.callers import caller_of
 from console.comparison import groups
-from console.pages import Page
+from console.views.base import PageView
 from jobs.domain.errors import OJSError, Unprocessable
 from scheduling.services.scenarios import Wish
 
@@ -35,11 +35,11 @@ scheduling:
 """
 
 
-class Simulate(Page):
+class Simulate(PageView):
     """The form, and the latest simulations."""
 
     template_name = "ojs/console/simulate.html"
-    section, title = "pools", "Simulate"
+    title = "Simulate"
     http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -86,11 +86,11 @@ def _wish(fields: dict[str, str]) -> Wish:
     )
 
 
-class Simulated(Page):
+class Simulated(PageView):
     """The progress of a simulation, then its result."""
 
     template_name = "ojs/console/simulated.html"
-    section, title = "pools", "Simulation"
+    title = "Simulation"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the simulation."""

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from console.pages import Page
 from console.system import system
+from console.views.base import PageView
 
 
-class System(Page):
+class System(PageView):
     """A page of facts, without actions."""
 
     template_name = "ojs/console/system.html"
-    section, title = "system", "System"
+    title = "System"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the state of the system; a fixed number of statements."""

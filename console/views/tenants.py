@@ -8,8 +8,8 @@ from django.urls import reverse
 
 from console.access import may
 from console.callers import caller_of
-from console.pages import Page
 from console.tenants import MINUTES, TenantFilter, detail, left, line_of, page
+from console.views.base import PageView
 from jobs.domain.errors import NotFound, OJSError
 from jobs.models import Audit
 from jobs.services.audit.audit import done_to
@@ -23,11 +23,11 @@ from tenancy.services import tenants
 ENTRIES = 20
 
 
-class Tenants(Page):
+class Tenants(PageView):
     """Tenants by filter, noisy tenants first; a panel shows the noisiest."""
 
     template_name = "ojs/console/tenants.html"
-    section, title = "tenants", "Tenants"
+    title = "Tenants"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read a page."""
@@ -45,11 +45,10 @@ class Tenants(Page):
         )
 
 
-class TenantDetail(Page):
+class TenantDetail(PageView):
     """A tenant: its limits, its activity, its queues, its audit log."""
 
     template_name = "ojs/console/tenant.html"
-    section = "tenants"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the tenant, or the remains of a deleted or unconfigured tenant."""
@@ -95,11 +94,10 @@ class TenantDetail(Page):
         )
 
 
-class TenantEdit(Page):
+class TenantEdit(PageView):
     """Create or change a tenant."""
 
     template_name = "ojs/console/tenant_edit.html"
-    section = "tenants"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

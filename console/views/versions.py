@@ -8,11 +8,10 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from console import rule_forms
 from console.callers import caller_of
-from console.pages import Page
-from console.refusals import Wrong
+from console.rule_forms import MODES, ON_NO_WORKER, RulesForm
 from console.versions import RulesCard, rule_lines, slower
+from console.views.base import PageView
 from jobs.domain.errors import Conflict, OJSError
 from jobs.domain.names import TYPE_PATTERN
 from jobs.domain.version import Version, parse_version
@@ -35,7 +34,6 @@ ENDS = {"failed": True, "acked": False}
 class Refused:
     """The refusal of a form; `now` are the rules that another user stored meanwhile."""
 
-    wrong: Wrong
     status: int
     now: Routing | None = None
 
@@ -45,11 +43,11 @@ def page_of(raw: str) -> int:
     return max(1, int(raw)) if raw.isdecimal() and len(raw) < 5 else 1  # noqa: PLR2004 - digits
 
 
-class Versions(Page):
+class Versions(PageView):
     """Types by name, a page at a time."""
 
     template_name = "ojs/console/versions.html"
-    section, title = "versions", "Versions"
+    title = "Versions"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read a page; a fixed number of statements."""
@@ -65,10 +63,8 @@ class Versions(Page):
         )
 
 
-class OfType(Page):
+class OfType(PageView):
     """A page of the type that its path names."""
-
-    section = "versions"
 
     def of_type(self) -> str:
         """Return the type. Raises Http404 if it is invalid."""
@@ -173,37 +169,35 @@ class VersionRemoval(OfType):
         )
 
 
-class RulesEdit(Page):
+class RulesEdit(PageView):
     """Create or change the routing rules of a type."""
 
     template_name = "ojs/console/rules_edit.html"
-    section = "versions"
     http_method_names = ["get", "post"]
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the form with the data of the rules."""
         before = self._before()
-        fields = rule_forms.fields_of(before)
-        if before is None:
-            named = self.kwargs.get("job_type") or request.GET.get("type", "")
-            fields["type"] = named.replace("\x00", "")[:MAX_TYPE]
-        return self._form(fields, before)
+        if before is not None:
+            return self._form(RulesForm(before=before))
+        named = self.kwargs.get("job_type") or request.GET.get("type", "")
+        return self._form(RulesForm(initial={"type": named.replace("\x00", "")[:MAX_TYPE]}))
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Store the rules and show them, or show the errors."""
-        before = self._before()
-        fields = rule_forms.read(request.POST) | (
-            {"type": self.kwargs["job_type"]} if "job_type" in self.kwargs else {}
-        )
+        named = {"type": self.kwargs["job_type"]} if "job_type" in self.kwargs else {}
+        form = RulesForm({**request.POST.dict(), **named}, before=self._before())
+        if not form.is_valid():
+            return self._form(form, Refused(HTTPStatus.BAD_REQUEST))
         try:
-            row, _ = rule_forms.store(fields, before, caller_of(request))
+            row, _ = routing.put(form.wanted, caller_of(request))
         except Conflict as problem:
-            now = routing.find(fields["type"])
-            told = rule_forms.wrong(problem)
-            return self._form(fields, before, Refused(told, HTTPStatus.CONFLICT, now))
+            now = routing.find(form.wanted.type)
+            form.refuse(problem)
+            return self._form(form, Refused(HTTPStatus.CONFLICT, now))
         except OJSError as problem:
-            told = rule_forms.wrong(problem)
-            return self._form(fields, before, Refused(told, HTTPStatus.BAD_REQUEST))
+            form.refuse(problem)
+            return self._form(form, Refused(HTTPStatus.BAD_REQUEST))
         messages.success(request, f"The rules of {row.type} count for every new job from now on.")
         return HttpResponseRedirect(reverse("ojs_console:versions_of_type", args=[row.type]))
 
@@ -215,18 +209,16 @@ class RulesEdit(Page):
             raise Http404
         return routing.find(job_type)
 
-    def _form(
-        self, fields: dict[str, str], before: Routing | None, refused: Refused | None = None
-    ) -> HttpResponse:
+    def _form(self, form: RulesForm, refused: Refused | None = None) -> HttpResponse:
         named = self.kwargs.get("job_type")
         shown = self.get_context_data(
             named=named,
-            before=None if before is None else RulesCard(before),
-            fields=fields,
-            wrong=refused and refused.wrong,
+            before=None if form.before is None else RulesCard(form.before),
+            fields=form.shown,
+            wrong=form.wrong,
             now=RulesCard(refused.now) if refused and refused.now else None,
-            modes=rule_forms.MODES,
-            without=rule_forms.ON_NO_WORKER,
+            modes=MODES,
+            without=ON_NO_WORKER,
             title=f"Rules of {named}" if named else "New routing rules",
         )
         return self.render_to_response(shown, status=refused.status if refused else HTTPStatus.OK)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import Http404
 
-from console.pages import Page
+from console.views.base import PageView
 from jobs.domain.errors import NotFound
 from jobs.domain.events import NAMES
 from webhooks.conf import conf
@@ -16,11 +16,11 @@ SIZE = 50
 MOST_PAGES = 200
 
 
-class Webhooks(Page):
+class Webhooks(PageView):
     """Subscriptions, and the log of deliveries by filter."""
 
     template_name = "ojs/console/webhooks.html"
-    section, title = "webhooks", "Webhooks"
+    title = "Webhooks"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the subscriptions and a page of deliveries."""
@@ -56,11 +56,11 @@ def _url(subscription_id: str, subscribed: list[Any]) -> str:
     return next((one.url for one in subscribed if one.id == subscription_id), "")
 
 
-class DeliveryPage(Page):
+class DeliveryPage(PageView):
     """A delivery with its attempts."""
 
     template_name = "ojs/console/delivery.html"
-    section, title = "webhooks", "Delivery"
+    title = "Delivery"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the delivery."""

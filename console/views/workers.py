@@ -8,7 +8,7 @@ import orjson
 from django.http import Http404
 
 from console import queries
-from console.pages import Page
+from console.views.base import PageView
 from jobs.domain.errors import NotFound
 from jobs.models import Worker
 from jobs.services.operate.maintenance import maintenance
@@ -20,11 +20,11 @@ HELD = 200
 MEMORY = ("memory_bytes", "rss_bytes")  # labels in which a worker may report its memory
 
 
-class Workers(Page):
+class Workers(PageView):
     """Workers by name, a page at a time; ended workers on request."""
 
     template_name = "ojs/console/workers.html"
-    section, title = "workers", "Workers"
+    title = "Workers"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read a page; a fixed number of statements."""
@@ -57,11 +57,10 @@ def _link(chosen: dict[str, str]) -> str:
     return "?" + urlencode({name: value for name, value in chosen.items() if value})
 
 
-class WorkerDetail(Page):
+class WorkerDetail(PageView):
     """A worker: its running jobs, the versions it accepts, and its own labels."""
 
     template_name = "ojs/console/worker.html"
-    section = "workers"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the worker; a fixed number of statements. Raises Http404."""

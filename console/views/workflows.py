@@ -8,7 +8,7 @@ import orjson
 from django.http import Http404
 
 from console.graph import draw
-from console.pages import Page
+from console.views.base import PageView
 from jobs.domain.errors import NotFound
 from jobs.domain.ids import is_id
 from workflows.domain.kinds import FAILURES, FLOW_NAMES, Callback, FlowState, StepState, kind_of
@@ -40,11 +40,11 @@ def line(row: FlowRow) -> Line:
     return Line(row, FLOW_NAMES[FlowState(row.state)], kind_of(row.kind).value)
 
 
-class Workflows(Page):
+class Workflows(PageView):
     """Workflows by state and tenant, a page at a time."""
 
     template_name = "ojs/console/workflows.html"
-    section, title = "workflows", "Workflows"
+    title = "Workflows"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read a page."""
@@ -71,11 +71,10 @@ class Workflows(Page):
         )
 
 
-class WorkflowDetail(Page):
+class WorkflowDetail(PageView):
     """A workflow: its progress, its graph, its steps, its errors."""
 
     template_name = "ojs/console/workflow.html"
-    section = "workflows"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the workflow and draw it."""

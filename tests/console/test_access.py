@@ -12,9 +12,9 @@ from django.urls import URLPattern, resolve, reverse
 from django_q.models import OrmQ
 
 from console.access import Guarded
-from console.actions import ACTIONS
+from console.actions.table import ACTIONS
 from console.models import Operation
-from console.permits import POST, READ, to_post
+from console.pages import BY_NAME
 from console.roles import Role, role_of
 from console.slash import WithSlash
 from console.urls import urlpatterns
@@ -107,7 +107,7 @@ def test_every_route_stands_behind_the_guard_and_names_a_permission(
 ) -> None:
     view = view_of(route)
 
-    assert issubclass(view, Guarded), "a view of the console is a Page or Guarded"
+    assert issubclass(view, Guarded), "a view of the console is a PageView or Guarded"
     for path in addresses(route):
         for method in ("get", "post"):
             if hasattr(view, method) and method in view.http_method_names:
@@ -286,7 +286,7 @@ def test_jobs_of_other_tenants_are_not_to_be_touched(of_blue: Client, verb: str)
 
 @pytest.mark.parametrize(
     "verb",
-    [verb for verb in ACTIONS if to_post(f"act:{verb}").tenants is Tenants.ALL],  # type: ignore[union-attr]  # tested
+    [verb for verb in ACTIONS if table().named[ACTIONS[verb].permit].tenants is Tenants.ALL],
 )
 def test_what_concerns_all_tenants_is_closed(of_blue: Client, verb: str) -> None:
     answer = act(of_blue, verb, id="x")
@@ -299,8 +299,8 @@ def test_pages_of_all_tenants_are_closed_and_not_in_the_navigation(of_blue: Clie
     front = of_blue.get(reverse("ojs_console:overview")).content.decode()
     closed = [
         route for route in guarded()
-        for page in [READ.get(str(route.name)) or POST.get(str(route.name))]
-        if page and table().named[page].tenants is Tenants.ALL
+        for page in [BY_NAME[str(route.name)]]
+        if (permit := page.read or page.post) and table().named[permit].tenants is Tenants.ALL
     ]  # fmt: skip
     assert {"pools", "tenants", "workers", "audit"} <= {route.name for route in closed}
     for route in closed:

@@ -8,7 +8,7 @@ from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
 
-from console.actions import ACTIONS
+from console.actions.table import ACTIONS
 from jobs.domain.ids import new_id
 from jobs.domain.states import State
 from jobs.models import Queue, Worker

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from console.actions import ACTIONS
+from console.actions.table import ACTIONS
 from jobs.domain.caller import Caller
 from jobs.domain.limits import parse_key, parse_policy
 from jobs.domain.states import State
@@ -128,6 +128,7 @@ def test_an_action_leaves_who_did_what_and_why(console: Client, verb: str) -> No
     entries = Audit.objects.filter(id__gt=before)
     assert entries, told(answer)
     assert {(one.actor, one.reason) for one in entries} == {("console:operator", "because")}
+    assert not ACTIONS[verb].audit or ACTIONS[verb].audit in {one.action for one in entries}
     assert all(one.target or verb.endswith("maintenance") or verb == "maintain" for one in entries)
 
 

@@ -7,7 +7,7 @@ import pytest
 from django.urls import resolve
 from playwright.sync_api import Page, Response, expect
 
-from console.actions import ACTIONS
+from console.actions.table import ACTIONS
 from jobs.models import Audit
 from tests.console.conftest import WAIT_MS, answer
 from tests.console.presses import ACTS, FORMS, REASON, Press

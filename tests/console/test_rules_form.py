@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from console.roles import Role
-from console.rule_forms import EMPTY, fields_of, read
+from console.rule_forms import RulesForm
 from jobs.models import Audit
 from tests.versioning.routing import GUARD, SPLIT, get, put
 from tests.versioning.wire import TYPE
@@ -18,6 +18,7 @@ from versioning.models import Routing
 
 pytestmark = pytest.mark.usefixtures("store")
 NEW = "/console/new-rules/"
+EMPTY = RulesForm().shown
 EDIT = f"/console/versions/{TYPE}/rules/"
 ONE = f"/console/versions/{TYPE}/"
 
@@ -144,7 +145,7 @@ def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_is_kept(
     assert answer.status_code == 400
     assert told(answer)[0] == field
     assert told(answer)[1].startswith(said)
-    assert answer.context["fields"] == read(form)
+    assert answer.context["fields"] == RulesForm(form).shown
     assert "<b>why" not in answer.content.decode()
     assert not Routing.objects.exists()
 
@@ -174,7 +175,7 @@ def test_rules_that_were_changed_meanwhile_are_not_overwritten_unless_meant(
     assert answer.context["fields"]["rules"] == "3.0 1\n2.0 1"
     assert get()["revision"] == theirs["revision"]
     # a second try without the box still does not overwrite the rules
-    assert console.post(EDIT, read(form)).status_code == 409
+    assert console.post(EDIT, RulesForm(form).shown).status_code == 409
     assert console.post(EDIT, form | {"instead": str(theirs["revision"])}).status_code == 302
     assert [one["version"] for one in get()["rules"]] == ["3.0", "2.0"]
     # the box means the rules that were shown, not any later rules
@@ -270,6 +271,5 @@ def test_what_is_no_type_has_no_form(path: str, console: Client) -> None:
 
 
 def test_a_type_without_rules_begins_with_an_empty_form(console: Client) -> None:
-    assert fields_of(None) == EMPTY
     assert console.get(EDIT).context["fields"] == {**EMPTY, "type": TYPE}
     assert console.get(f"{NEW}?type=a.b").context["fields"]["type"] == "a.b"

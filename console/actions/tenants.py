@@ -1,9 +1,10 @@
 """The actions of operators on a tenant by button; each needs a reason."""
 
-from collections.abc import Callable, Mapping
+from typing import Final
 
 from django.http import QueryDict
 
+from console.actions.action import Action, Run
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest, Unprocessable
 from tenancy.api.tenant_codec import decode_reason
@@ -46,7 +47,7 @@ def _limit(form: QueryDict, who: Caller) -> str:
     return f"{limit} of tenant {name} is {'unlimited' if value is None else said} from now on."
 
 
-def _delete(*, force: bool) -> Callable[[QueryDict, Caller], str]:
+def _delete(*, force: bool) -> Run:
     def run(form: QueryDict, who: Caller) -> str:
         name = _id(form)
         tenants.delete(name, who, force=force, reason=_reason(form))
@@ -69,11 +70,11 @@ def _reason(form: QueryDict) -> str:
     return reason
 
 
-ACTIONS: Mapping[str, Callable[[QueryDict, Caller], str]] = {
-    "tenant-suspend": _suspend,
-    "tenant-resume": _resume,
-    "tenant-release": _release,
-    "tenant-limit": _limit,
-    "tenant-delete": _delete(force=False),
-    "tenant-delete-force": _delete(force=True),
-}
+ACTIONS: Final = (
+    Action("tenant-suspend", "tenants.operate", _suspend),
+    Action("tenant-resume", "tenants.operate", _resume),
+    Action("tenant-release", "tenants.operate", _release),
+    Action("tenant-limit", "tenants.operate", _limit),
+    Action("tenant-delete", "tenants.delete", _delete(force=False)),
+    Action("tenant-delete-force", "tenants.delete_with_jobs", _delete(force=True)),
+)  # fmt: skip

@@ -1,9 +1,10 @@
-"""The actions of operators on webhooks; only imported if the app `webhooks` is installed."""
+"""The actions of operators on webhooks."""
 
-from collections.abc import Callable, Mapping
+from typing import Final
 
 from django.http import QueryDict
 
+from console.actions.action import Action
 from console.shown import Secret
 from jobs.domain.caller import Caller
 from jobs.services.audit.audit import audited, record
@@ -33,14 +34,12 @@ def _switch(form: QueryDict, who: Caller) -> str:
 
 
 def _delete(form: QueryDict, who: Caller) -> str:
-    with audited(who, "webhook.deleted", form.get("id", "")):
-        subscriptions.delete(form.get("id", ""), who.tenant)
+    subscriptions.delete(form.get("id", ""), who.tenant)
     return "The subscription is deleted; its open deliveries are cancelled."
 
 
 def _rotate(form: QueryDict, who: Caller) -> Secret:
-    with audited(who, "webhook.secret_rotated", form.get("id", "")):
-        found, secret = subscriptions.rotate(form.get("id", ""), who.tenant)
+    found, secret = subscriptions.rotate(form.get("id", ""), who.tenant)
     return Secret(f"{found.url} has a new secret.", secret)
 
 
@@ -53,16 +52,23 @@ def _test(form: QueryDict, who: Caller) -> str:
 
 
 def _retry(form: QueryDict, who: Caller) -> str:
-    with audited(who, "webhook.delivery_retried", form.get("id", "")):
-        event_type = retry(form.get("id", ""), who.tenant).event_type
-    return f"{event_type} is sent again."
+    return f"{retry(form.get('id', ''), who.tenant).event_type} is sent again."
 
 
-ACTIONS: Mapping[str, Callable[[QueryDict, Caller], str | Secret]] = {
-    "webhook-create": _create,
-    "webhook-switch": _switch,
-    "webhook-delete": _delete,
-    "webhook-rotate": _rotate,
-    "webhook-test": _test,
-    "webhook-retry": _retry,
-}
+ACTIONS: Final = (
+    Action("webhook-create", "webhooks.configure", _create),
+    Action("webhook-switch", "webhooks.operate", _switch, "Switch off"),
+    Action(
+        "webhook-delete", "webhooks.delete", _delete, "Delete", "danger",
+        "Delete this subscription?", audit="webhook.deleted",
+    ),
+    Action(
+        "webhook-rotate", "webhooks.operate", _rotate, "New secret",
+        ask="Make a new secret? The one before signs, too, for a day.",
+        audit="webhook.secret_rotated",
+    ),
+    Action("webhook-test", "webhooks.operate", _test, "Test"),
+    Action(
+        "webhook-retry", "webhooks.operate", _retry, "Send again", audit="webhook.delivery_retried"
+    ),
+)  # fmt: skip

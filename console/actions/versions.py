@@ -1,9 +1,10 @@
 """The actions of operators on routing rules by button, for the revision on the page."""
 
-from collections.abc import Callable, Mapping
+from typing import Final
 
 from django.http import QueryDict
 
+from console.actions.action import Action
 from jobs.domain.caller import Caller
 from versioning.domain.canary_request import percent_of, shares_of
 from versioning.services import routing
@@ -45,10 +46,25 @@ def _delete(form: QueryDict, who: Caller) -> str:
     return f"The rules of {_type(form)} are removed: its jobs go by their own versions."
 
 
-ACTIONS: Mapping[str, Callable[[QueryDict, Caller], str]] = {
-    "routing-promote": _promote,
-    "routing-pause": _pause,
-    "routing-resume": _resume,
-    "routing-rollback": _roll_back,
-    "routing-delete": _delete,
-}
+ACTIONS: Final = (
+    Action(
+        "routing-promote", "routing.operate", _promote, "Promote", "primary",
+        "Send all jobs to the newest version?",
+    ),
+    Action(
+        "routing-pause", "routing.operate", _pause, "Pause",
+        ask="Pause the plan? Shares stay as they are.",
+    ),
+    Action(
+        "routing-resume", "routing.operate", _resume, "Resume",
+        ask="Let the plan go on? Its present step begins anew.",
+    ),
+    Action(
+        "routing-rollback", "routing.operate", _roll_back, "Roll back", "danger",
+        "Send all jobs to the next lower version than the newest?",
+    ),
+    Action(
+        "routing-delete", "routing.delete", _delete, "Remove rules", "danger",
+        "Remove the rules? Jobs go by their own versions then.",
+    ),
+)  # fmt: skip

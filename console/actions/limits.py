@@ -1,11 +1,12 @@
 """The actions of operators on rate limits."""
 
 import re
-from collections.abc import Callable, Mapping
 from datetime import timedelta
+from typing import Final
 
 from django.http import QueryDict
 
+from console.actions.action import Action
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.limits import LimitPolicy, parse_key, parse_policy
@@ -43,7 +44,7 @@ def _tenant(form: QueryDict, who: Caller) -> str | None:
     return who.tenant or form.get("tenant", "").replace("\x00", "").strip() or None
 
 
-ACTIONS: Mapping[str, Callable[[QueryDict, Caller], str]] = {
-    "limit-override": _override,
-    "limit-end": _end,
-}
+ACTIONS: Final = (
+    Action("limit-override", "limits.override", _override),
+    Action("limit-end", "limits.override", _end),
+)  # fmt: skip

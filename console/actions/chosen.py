@@ -1,13 +1,14 @@
 """Actions on the checked jobs of a list, at most a page at once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from django.http import HttpRequest, QueryDict
 
 from console.access import may
+from console.actions.action import Action, Run
 from console.filters import JobFilter
-from console.permits import of_verb
+from console.permits import OPERATIONS
 from console.search import SIZE
 from jobs.domain.bulk import ALLOWED, Verb
 from jobs.domain.caller import Caller
@@ -15,28 +16,12 @@ from jobs.domain.errors import InvalidRequest
 from jobs.domain.states import State
 from jobs.services.operate import operate
 
-LABELS: Final = {Verb.RETRY: "Retry", Verb.CANCEL: "Cancel", Verb.DELETE: "Delete"}
-KINDS: Final = {Verb.RETRY: "", Verb.CANCEL: "danger", Verb.DELETE: "danger"}
 BECAME: Final = {
     Verb.RETRY: "available again", Verb.CANCEL: "cancelled", Verb.DELETE: "deleted",
 }  # fmt: skip
 
 
-def choices(wanted: JobFilter, request: HttpRequest) -> list[tuple[str, str, str]]:
-    """Return the buttons below a list for the states of its jobs: action, label and kind."""
-    state = State.DISCARDED if wanted.dead else State(wanted.state) if wanted.state else None
-    return [
-        (_action(verb), "Discard" if wanted.dead and verb is Verb.DELETE else label, KINDS[verb])
-        for verb, label in LABELS.items()
-        if (state is None or state in ALLOWED[verb]) and may(request, of_verb(verb).name)
-    ]
-
-
-def _action(verb: Verb) -> str:
-    return f"{verb}-chosen"
-
-
-def _on_chosen(verb: Verb) -> Callable[[QueryDict, Caller], str]:
+def _on_chosen(verb: Verb) -> Run:
     def run(form: QueryDict, who: Caller) -> str:
         ids = list(dict.fromkeys(form.getlist("id")))
         if not ids:
@@ -59,4 +44,25 @@ def _told(verb: Verb, done: list[str], why: Mapping[str, str]) -> str:
     return f"{told} {len(why)} left as {'it was' if len(why) == 1 else 'they were'}: {reasons}."
 
 
-ACTIONS = {_action(verb): _on_chosen(verb) for verb in LABELS}
+_CHOSEN: Final = {
+    Verb.RETRY: Action(
+        "retry-chosen", OPERATIONS[Verb.RETRY], _on_chosen(Verb.RETRY), "Retry"
+    ),
+    Verb.CANCEL: Action(
+        "cancel-chosen", OPERATIONS[Verb.CANCEL], _on_chosen(Verb.CANCEL), "Cancel", "danger"
+    ),
+    Verb.DELETE: Action(
+        "delete-chosen", OPERATIONS[Verb.DELETE], _on_chosen(Verb.DELETE), "Delete", "danger"
+    ),
+}  # fmt: skip
+ACTIONS: Final = tuple(_CHOSEN.values())
+
+
+def choices(wanted: JobFilter, request: HttpRequest) -> list[tuple[str, str, str]]:
+    """Return the buttons below a list for the states of its jobs: action, label and kind."""
+    state = State.DISCARDED if wanted.dead else State(wanted.state) if wanted.state else None
+    return [
+        (one.name, "Discard" if wanted.dead and verb is Verb.DELETE else one.label, one.kind)
+        for verb, one in _CHOSEN.items()
+        if (state is None or state in ALLOWED[verb]) and may(request, one.permit)
+    ]

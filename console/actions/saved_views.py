@@ -1,11 +1,11 @@
 """The actions of operators on saved views."""
 
-from collections.abc import Callable
 from typing import Final
 
 from django.http import QueryDict
 
 from console import saved
+from console.actions.action import Action
 from jobs.domain.caller import Caller
 
 
@@ -18,7 +18,7 @@ def _delete(form: QueryDict, who: Caller) -> str:
     return f"“{saved.delete(form.get('id', ''), who)}” is forgotten."
 
 
-ACTIONS: Final[dict[str, Callable[[QueryDict, Caller], str]]] = {
-    "view-save": _save,
-    "view-delete": _delete,
-}
+ACTIONS: Final = (
+    Action("view-save", "views.save", _save),
+    Action("view-delete", "views.delete", _delete),
+)  # fmt: skip

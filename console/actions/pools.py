@@ -1,9 +1,10 @@
 """The actions of operators on pools by button."""
 
-from collections.abc import Callable, Mapping
+from typing import Final
 
 from django.http import QueryDict
 
+from console.actions.action import Action
 from jobs.domain.caller import Caller
 from scheduling.services import pools
 
@@ -14,6 +15,6 @@ def _delete(form: QueryDict, who: Caller) -> str:
     return f"Pool {name} is deleted: no policy governs its workers, and its queues are open to all."
 
 
-ACTIONS: Mapping[str, Callable[[QueryDict, Caller], str]] = {
-    "pool-delete": _delete,
-}
+ACTIONS: Final = (
+    Action("pool-delete", "pools.delete", _delete),
+)  # fmt: skip

@@ -1,9 +1,10 @@
-"""The actions of operators on a region; only imported if the app `federation` is installed."""
+"""The actions of operators on a region."""
 
-from collections.abc import Callable, Mapping
+from typing import Final
 
 from django.http import QueryDict
 
+from console.actions.action import Action
 from federation.domain.breaker import State
 from federation.services.health import breakers
 from federation.services.registry import configure
@@ -45,10 +46,16 @@ def _undrain(form: QueryDict, who: Caller) -> str:
     return f"Region {form.get('id', '')} takes jobs again."
 
 
-ACTIONS: Mapping[str, Callable[[QueryDict, Caller], str]] = {
-    "region-probe": _probe,
-    "region-open": _open,
-    "region-close": _close,
-    "region-drain": _drain,
-    "region-undrain": _undrain,
-}
+ACTIONS: Final = (
+    Action("region-probe", "regions.operate", _probe, "Probe"),
+    Action(
+        "region-open", "regions.operate", _open, "Open breaker",
+        ask="Send nothing to this region until its breaker is closed here?",
+    ),
+    Action("region-close", "regions.operate", _close, "Close breaker", "primary"),
+    Action(
+        "region-drain", "regions.operate", _drain, "Drain",
+        ask="Route no new jobs to this region?",
+    ),
+    Action("region-undrain", "regions.operate", _undrain, "Undrain", "primary"),
+)  # fmt: skip

@@ -1,0 +1,36 @@
+"""The table of all actions, by name."""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Final
+
+from django.apps import apps
+
+from console.actions.action import Action
+
+# the app that the actions of a module need; empty: the core
+MODULES: Final = {
+    "jobs": "",
+    "chosen": "",
+    "queues": "",
+    "workers": "",
+    "keys": "",
+    "limits": "",
+    "saved_views": "",
+    "schedules": "scheduling",
+    "workflows": "workflows",
+    "regions": "federation",
+    "pools": "scheduling",
+    "tenants": "tenancy",
+    "versions": "versioning",
+    "webhooks": "webhooks",
+}
+
+
+def _installed() -> Iterator[Action]:
+    for module, app in MODULES.items():
+        if not app or apps.is_installed(app):
+            yield from import_module(f"console.actions.{module}").ACTIONS
+
+
+ACTIONS: Final[Mapping[str, Action]] = {action.name: action for action in _installed()}

@@ -1,0 +1,70 @@
+"""The actions of operators on a worker, and the maintenance of the server."""
+
+import re
+from typing import Final
+
+from django.http import QueryDict
+
+from console.actions.action import Action, Run
+from jobs.domain.caller import Caller
+from jobs.domain.errors import InvalidRequest
+from jobs.services.audit.audit import record
+from jobs.services.operate import maintenance
+from jobs.services.workers import workers
+
+MOST_MINUTES = 99_999
+MINUTES = re.compile(r"[1-9][0-9]{0,4}")
+
+
+def _remove(form: QueryDict, who: Caller) -> str:
+    name = form.get("id", "")
+    returned = workers.remove(name, force=False)
+    record(who, "worker.removed", name, data={"returned_jobs": returned})
+    return f"Worker {name} is forgotten, and {returned} jobs are available again."
+
+
+def _direct(verb: str) -> Run:
+    def run(form: QueryDict, _who: Caller) -> str:
+        name = workers.direct(form.get("id", ""), verb).name.lower()
+        return f"Worker {form.get('id', '')} hears “{name}” with its next heartbeat."
+
+    return run
+
+
+def _maintain(form: QueryDict, who: Caller) -> str:
+    minutes = form.get("minutes", "").strip()
+    if minutes and not MINUTES.fullmatch(minutes):
+        raise InvalidRequest.field("minutes", f"must be from 1 to {MOST_MINUTES}", minutes[:50])
+    maintenance.start(
+        who, reason=who.reason, duration_ms=int(minutes) * 60_000 if minutes else None
+    )
+    return "Maintenance is on: no job starts until it ends."
+
+
+def _end_maintenance(_form: QueryDict, who: Caller) -> str:
+    maintenance.end(who)
+    return "Maintenance is over: jobs start again."
+
+
+ACTIONS: Final = (
+    Action(
+        "remove-worker", "workers.direct", _remove, "Forget", "danger",
+        "Forget this worker and give its jobs back?",
+    ),
+    Action(
+        "quiet", "workers.direct", _direct("quiet"), "Quiet",
+        ask="Let this worker take no new jobs?", audit="worker.quiet",
+    ),
+    Action(
+        "unquiet", "workers.direct", _direct("resume"), "Resume",
+        ask="Let this worker take jobs again?", audit="worker.resume",
+    ),
+    Action(
+        "terminate", "workers.direct", _direct("terminate"), "Terminate", "danger",
+        "Tell this worker to finish and exit?", audit="worker.terminate",
+    ),
+    Action("maintain", "maintenance.set", _maintain),
+    Action(
+        "end-maintenance", "maintenance.set", _end_maintenance, "End maintenance", "primary",
+    ),
+)  # fmt: skip

@@ -1,0 +1,17 @@
+"""The source of the templates: lines that a reviewer can read."""
+
+from pathlib import Path
+
+TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
+WIDE = 160
+
+
+def test_lines_of_templates_are_short() -> None:
+    found = [
+        f"{path.name}:{number}"
+        for path in TEMPLATES.rglob("*.html")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) >= WIDE
+    ]
+
+    assert found == []
