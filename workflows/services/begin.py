@@ -16,7 +16,8 @@ from jobs.domain.caller import Caller
 from jobs.domain.draft import JobDraft
 from jobs.domain.envelope import parse_job
 from jobs.domain.errors import OJSError
-from jobs.services.enqueue.enqueue import enqueue, hold
+from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.store import hold
 from jobs.services.lanes.envelopes import stored_limits
 from workflows import queries
 from workflows.domain.envelope import member

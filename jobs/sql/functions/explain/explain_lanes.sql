@@ -1,6 +1,7 @@
 -- ojs_explain_lanes: return the lanes from which claims of a lane's queue take jobs before or with
--- that lane, in the order of the claim; at most p_most of the lanes that wait. `reopens`: the next
--- claim opens the lane. Lanes with equal virtual times come in the order of their index.
+-- that lane, in the order of the claim. At most p_most of the lanes that wait are returned.
+-- `reopens`: the next claim opens the lane. Lanes with equal virtual times come in the order of their
+-- index.
 -- Reads only.
 CREATE OR REPLACE FUNCTION ojs_explain_lanes(p_lane ojs_lane, p_most int, p_now timestamptz)
 RETURNS TABLE (id bigint, rank smallint, vt float8, weight float8, limits bigint[], reopens boolean)

@@ -1,6 +1,6 @@
 -- ojs_settle: raise the virtual times of a queue's next lanes of one rank by the starts of their
--- tenants in other queues of the scope, until none of the first p_most lanes is behind. Returns the
--- virtual time of the next lane.
+-- tenants in other queues of the scope. It stops when none of the first p_most lanes is behind, and
+-- returns the virtual time of the next lane.
 --
 -- Virtual times of lanes of a scope are lower bounds, and a tenant's cost only grows. So if none of
 -- the first lanes is behind, no other lane precedes them. A lane is raised only after its tenant
