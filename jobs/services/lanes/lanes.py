@@ -76,12 +76,12 @@ def make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
     if not connection.in_atomic_block:
         with transaction.atomic():
             return _make(keys)
-    before = transaction.savepoint()
+    before = connection.savepoint()
     try:
         return _make(keys)
     except Stale:
-        transaction.savepoint_rollback(before)
-        transaction.savepoint_commit(before)
+        connection.savepoint_rollback(before)
+        connection.savepoint_commit(before)
         raise
 
 
