@@ -73,10 +73,10 @@ def make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
     part of the whole transaction, and they go on waiting for its end even where the caller rolls
     back to an earlier savepoint and then takes locks that come before lanes: a deadlock.
     """
-    if not connection.in_atomic_block:
+    before = connection.savepoint()
+    if before is None:  # in no transaction
         with transaction.atomic():
             return _make(keys)
-    before = connection.savepoint()
     try:
         return _make(keys)
     except Stale:

@@ -58,6 +58,7 @@ def test_resolve_in_a_transaction_that_rolls_back_keeps_nothing() -> None:
 def test_whoever_makes_the_same_lane_goes_on_after_a_rollback_to_a_savepoint() -> None:
     with threads(1) as start, transaction.atomic():
         before = connection.savepoint()
+        assert before is not None
         lanes.resolve([FIRST])
         waiting = start(lambda: lanes.resolve([FIRST]))
         wait_until_blocked()
