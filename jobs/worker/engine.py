@@ -42,6 +42,7 @@ logger = logging.getLogger("ojs.worker")
 
 MOST_CLAIMED = 200
 AHEAD_S = 0.04  # of work to hold when jobs are short; a claim takes a few milliseconds
+LAST_BEAT_S = 5.0  # how long the last report waits for one that is under way
 BEATS = 6  # heartbeats within the silence after which a worker counts as dead
 TICK_S = 0.1  # how often timeouts are looked at
 STUCK_S = 1.0  # how long a handler may take to react to JobTimeout
@@ -96,6 +97,7 @@ class Engine:
         self._must_leave = threading.Event()
         self._over = threading.Event()
         self._beat_now = threading.Event()
+        self._beats = threading.Thread(target=self._beat, name="ojs-beat", daemon=True)
         self._may_have_lost_claims = False
         self._declaration = declaration()
         self._is_known = threading.Event()  # the first heartbeat was stored
@@ -117,7 +119,7 @@ class Engine:
             for n in range(self.terms.concurrency)
         ]
         threads += [threading.Thread(target=self._watch, name="ojs-watch", daemon=True)]
-        threads += [threading.Thread(target=self._beat, name="ojs-beat", daemon=True)]
+        threads += [self._beats]
         for thread in threads:
             thread.start()
         self._claim_until_told()
@@ -402,8 +404,9 @@ class Engine:
         self._give_back(left)
         self._acker.stop(grace)
         self._over.set()
+        self._beat_now.set()
+        self._beats.join(LAST_BEAT_S)  # a report stored after the last one would revive the worker
         self._say_goodbye()
-        self._beat_now.set()  # idle threads end
         for _ in range(self.terms.concurrency):
             self._todo.put(None)
         if self._must_leave.is_set():

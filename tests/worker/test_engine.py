@@ -16,6 +16,7 @@ from jobs.models import Worker
 from jobs.queries import Claimed
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.read.show import show
+from jobs.services.workers.heartbeat import Answer, Report, Standing, heartbeat
 from jobs.worker import engine as module
 from jobs.worker.engine import Engine, Terms
 from tests.factories import JobFactory
@@ -74,6 +75,43 @@ def test_a_worker_is_known_before_it_claims(monkeypatch: pytest.MonkeyPatch) -> 
 
     assert run(engine) == 0
     assert known == [True]
+
+
+@spec("GS-15")
+def test_no_report_follows_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(Terms("w1", ("tests",), 1))
+    stored: list[Standing] = []
+    under_way, at_the_end = threading.Event(), threading.Event()
+    join = engine._beats.join
+
+    def joined(timeout: float | None = None) -> None:
+        at_the_end.set()
+        join(timeout)
+
+    def report(given: Report) -> Answer:
+        is_late = threading.current_thread() is engine._beats and engine._own
+        if is_late:
+            under_way.set()
+            assert at_the_end.wait(DEADLINE_S)
+        answer = heartbeat(given)
+        stored.append(given.standing)
+        if given.standing is Standing.TERMINATE:
+            at_the_end.set()
+        return answer
+
+    def claim(request: FetchRequest) -> Claimed:
+        engine.quiet()
+        assert under_way.wait(DEADLINE_S)
+        engine.terminate()
+        return Claimed([], [])
+
+    monkeypatch.setattr("jobs.worker.engine.heartbeat", report)
+    monkeypatch.setattr("jobs.worker.engine.fetch", claim)
+    monkeypatch.setattr(engine._beats, "join", joined)
+
+    assert run(engine) == 0
+    assert stored[-2:] == [Standing.QUIET, Standing.TERMINATE]
+    assert Worker.objects.get(id="w1").stopped_at is not None
 
 
 def test_a_claim_whose_answer_was_lost_is_given_back_and_run(
