@@ -19,6 +19,7 @@ from jobs.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits
 
 logger = logging.getLogger("ojs.worker")
 
+LAST_BEAT_S: Final = 5.0  # how long `stop` waits for a report that is under way
 BEATS: Final = 6  # heartbeats within the silence after which a worker counts as dead
 
 
@@ -35,15 +36,18 @@ class Heartbeats:
         self._waits = waits
         self._declaration = declaration()
         self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="ojs-beat", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
-        threading.Thread(target=self._beat, name="ojs-beat", daemon=True).start()
+        self._thread.start()
 
     def stop(self) -> None:
-        """Let the thread end."""
+        """End the thread after a report under way: stored later, it would revive the worker."""
         self._over.set()
         self._waits.beat.set()
+        if self._thread.is_alive():
+            self._thread.join(LAST_BEAT_S)
 
     def send(self) -> None:
         """Send a heartbeat for the held jobs, and follow the answer."""

@@ -75,15 +75,15 @@ def make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
     caller may roll back to its own savepoint and then take locks that come before lanes. Both
     transactions would then wait for each other.
     """
-    if not connection.in_atomic_block:
+    before = connection.savepoint()
+    if before is None:  # in no transaction
         with transaction.atomic():
             return _make(keys)
-    before = transaction.savepoint()
     try:
         return _make(keys)
     except Stale:
-        transaction.savepoint_rollback(before)
-        transaction.savepoint_commit(before)
+        connection.savepoint_rollback(before)
+        connection.savepoint_commit(before)
         raise
 
 

@@ -215,7 +215,7 @@ def test_the_listing_shows_the_chains_in_order(
     assert [step["order"] for step in answer["enqueue"]] == [*range(1, len(answer["enqueue"]) + 1)]
     assert answer["enqueue"][3] == {
         "name": "middleware_of_tests.outer", "phase": "enqueue", "origin": "middleware", "order": 4,
-        "description": "Note what passes.",
+        "description": "Record each draft that passes.",
     }  # fmt: skip
     assert [step["name"] for step in answer["execution"]] == [
         "middleware_of_tests.outer", "handler",

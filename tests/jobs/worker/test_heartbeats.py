@@ -17,6 +17,7 @@ from jobs.worker.in_flight import InFlight
 from jobs.worker.terms import Terms
 from jobs.worker.waits import Waits
 from tests.processes import DEADLINE_S, until
+from tests.spec import spec
 
 RUNNING, QUIET, TERMINATE = Standing
 TERMS = Terms("w1", ("tests",), 1)
@@ -132,3 +133,29 @@ def test_the_thread_survives_any_failure_and_ends_when_it_is_stopped(
     thread.join(DEADLINE_S)
     assert not thread.is_alive()
     assert len(server.reports) >= 2
+
+
+@spec("GS-15")
+def test_stop_waits_for_a_report_under_way(
+    process: Process, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    under_way, is_stopping = threading.Event(), threading.Event()
+    join = process.heartbeats._thread.join
+
+    def report(given: Report) -> Answer:
+        under_way.set()
+        assert is_stopping.wait(DEADLINE_S)
+        return server(given)
+
+    def joined(timeout: float) -> None:
+        is_stopping.set()
+        join(timeout)
+
+    monkeypatch.setattr(module, "heartbeat", report)
+    monkeypatch.setattr(process.heartbeats._thread, "join", joined)
+    process.heartbeats.start()
+    assert under_way.wait(DEADLINE_S)
+
+    process.heartbeats.stop()
+
+    assert len(server.reports) == 1

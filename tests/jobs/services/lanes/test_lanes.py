@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 
 from jobs import queries
 from jobs.domain.claim import LaneKey
@@ -57,11 +57,12 @@ def test_resolve_in_a_transaction_that_rolls_back_keeps_nothing() -> None:
 
 def test_whoever_makes_the_same_lane_goes_on_after_a_rollback_to_a_savepoint() -> None:
     with threads(1) as start, transaction.atomic():
-        before = transaction.savepoint()
+        before = connection.savepoint()
+        assert before is not None
         lanes.resolve([FIRST])
         waiting = start(lambda: lanes.resolve([FIRST]))
         wait_until_blocked()
-        transaction.savepoint_rollback(before)
+        connection.savepoint_rollback(before)
 
         found = waiting.result(DEADLINE_S)  # while this transaction goes on
 
