@@ -67,6 +67,14 @@ def restored(databases: Make) -> str:
 
 
 @pytest.fixture(scope="session")
+def oldest(databases: Make) -> str:
+    """Return the database of the first release in its original state; copy it, never change it."""
+    url = databases("@/template0?")
+    release.restore(url, release.older()[0])
+    return url
+
+
+@pytest.fixture(scope="session")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder with the last release's source."""
     return release.unpack(tmp_path_factory.mktemp("release"))

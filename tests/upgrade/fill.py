@@ -132,7 +132,7 @@ def configure() -> None:
         send("POST", f"cron/{name}/trigger", {})
     for region, url in (("us", "http://localhost"), ("eu", "https://eu.example.org")):
         send("PUT", f"admin/federation/regions/{region}", {"url": url, "allow_insecure": True})
-    send("PUT", "admin/federation/config", {"local_region": "us"})
+    send("PUT", "admin/federation/config", {})
     create(NewKey("ci", ("admin",)), Caller("fill"))
 
 

@@ -44,9 +44,9 @@ def statements(url: str, path: Path) -> str:
 
 
 def test_each_migration_locks_one_table_that_is_in_use_at_most(
-    databases: Make, restored: str
+    databases: Make, oldest: str
 ) -> None:
-    url = databases(restored)
+    url = databases(oldest)
     wrong = {}
     with psycopg.connect(url, autocommit=True) as session:
         there = [row[0] for row in session.execute(TABLES)]

@@ -18,9 +18,9 @@ Change = Callable[..., None]
 
 
 @pytest.fixture(scope="module")
-def first(databases: Make, restored: str) -> str:
-    """Return a database of the last release."""
-    return databases(restored)
+def first(databases: Make, oldest: str) -> str:
+    """Return a database of the first release."""
+    return databases(oldest)
 
 
 @pytest.fixture
@@ -92,8 +92,8 @@ def test_a_refusal_names_a_few_of_many_differences(change: Change) -> None:
     assert "(no table ojs_hold, no table ojs_start, no table ojs_tally and " in refusal()
 
 
-def test_the_command_changes_nothing_of_an_older_database(databases: Make, restored: str) -> None:
-    url = databases(restored)
+def test_the_command_changes_nothing_of_an_older_database(databases: Make, oldest: str) -> None:
+    url = databases(oldest)
     with psycopg.connect(url) as session:
         session.execute("ALTER TABLE ojs_job DROP COLUMN bytes")
         session.execute("DROP FUNCTION ojs_time")

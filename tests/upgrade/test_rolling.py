@@ -22,25 +22,15 @@ OTHERS = ("GET", "/ojs/v1/queues"), ("GET", "/ojs/v1/workers"), ("GET", "/ojs/v1
     ("POST", "/ojs/v1/queues/side/pause"), ("POST", "/ojs/v1/queues/side/resume")  # fmt: skip
 
 
-def handlers(source: Path) -> dict[str, str]:
-    """Return the environment of a worker with the handlers of the tests of its source."""
-    is_old = (source / "tests" / "worker" / "settings.py").exists()
-    return {"DJANGO_SETTINGS_MODULE": f"tests.{'worker' if is_old else 'jobs.worker'}.settings"}
-
-
 def serve(processes: Run, url: str, source: Path) -> str:
     """Start an HTTP server and a worker of one source; return the server's URL."""
     port = free_port()
-    # this release no longer depends on the server of 0.1.0: threads of gunicorn serve that
-    # application
-    is_old = not (source / "ojs_project" / "serving").exists()
-    old = ["--worker-class", "gthread", "ojs_project.wsgi:application"]
-    new = ["--config", "python:ojs_project.gunicorn"]
     processes(
         url, source, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--workers", "1",
-        "--threads", "4", "--log-level", "warning", *(old if is_old else new),
+        "--threads", "4", "--log-level", "warning", "--config", "python:ojs_project.gunicorn",
     )  # fmt: skip
-    processes(url, source, "manage.py", "runworker", **handlers(source))
+    settings = {"DJANGO_SETTINGS_MODULE": "tests.jobs.worker.settings"}
+    processes(url, source, "manage.py", "runworker", **settings)
     return f"http://127.0.0.1:{port}"
 
 
