@@ -1,4 +1,4 @@
-"""The seam: the hooks by which extensions change the core, in typed groups.
+"""The extension points: the hooks by which extensions change the core, in typed groups.
 
 Each group is a class whose methods are hooks. `implementers` returns the extensions that override a
 hook. See docs/extensions.md.
