@@ -30,7 +30,7 @@ from jobs.services.outcome.stall import stall
 from jobs.services.record.aggregate import BATCH, aggregate_events
 from jobs.services.record.log import BATCH as LINES
 from jobs.services.record.log import log
-from jobs.services.record.reconcile import reconcile_in_turn
+from jobs.services.record.reconcile import reconcile_once
 from jobs.services.upkeep.heal import heal
 from jobs.services.upkeep.statistics import refresh_statistics
 from jobs.trouble import Attempts
@@ -53,7 +53,7 @@ CORE = (
     Loop("fold", aggregate_events, 500, full=BATCH // 2, longest_ms=2000),
     Loop("log", log, 500, full=LINES),
     Loop("heal", heal, 1000),
-    Loop("reconcile", reconcile_in_turn, 300_000),
+    Loop("reconcile", reconcile_once, 300_000),
     Loop("drain", drain, 1000),
     Loop("pressure", watch_pressure, 1000),
     Loop("replay", replay_once, 60_000),

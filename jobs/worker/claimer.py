@@ -55,7 +55,7 @@ class Claimer:
         while not self._directives.is_ending:
             # The server cannot notice the death of a worker without heartbeats: its jobs would wait
             # for the end of their leases. So claims begin after the first heartbeat. Spec: GS-17.
-            free = self._in_flight.free() if self._directives.is_known else 0
+            free = self._in_flight.free() if self._directives.is_registered else 0
             if free <= 0 or self._directives.standing is Standing.QUIET:
                 self._waits.tick()
                 continue

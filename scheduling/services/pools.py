@@ -15,7 +15,7 @@ from jobs.models import Lease, Worker
 from jobs.services.audit.audit import audited
 from jobs.services.lanes import terms
 from jobs.services.lanes.lanes import keep_scopes, reweigh
-from jobs.services.record.tell import Told, tell
+from jobs.services.record.emit import NewEvent, emit
 from scheduling.domain.errors import PoolInUse, PoolStatic
 from scheduling.domain.pool import DEFAULT, Pool, Scope
 from scheduling.models import Overload, PoolQueue, PoolRow
@@ -148,7 +148,7 @@ def tell_rebalanced(pool: str, before: Policy, after: Policy) -> None:
         "previous_weights": before[1],
         "new_weights": after[1],
     }
-    tell([Told(Kind.REBALANCED, data=data)])
+    emit([NewEvent(Kind.REBALANCED, data=data)])
 
 
 def _store(pool: Pool) -> None:

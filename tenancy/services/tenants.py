@@ -18,8 +18,8 @@ from jobs.domain.states import TERMINAL
 from jobs.services.audit.audit import audited
 from jobs.services.lanes import lanes, terms
 from jobs.services.operate import bulk
+from jobs.services.record.emit import emit
 from jobs.services.record.rates import jobs_by_state
-from jobs.services.record.tell import tell
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantKept, TenantNotEmpty
@@ -209,7 +209,7 @@ def _changing(
         row.save()
         enforce(tenant_id, before, terms_of(row))
         if is_new:
-            tell([created(tenant_id, Source(row.source))])
+            emit([created(tenant_id, Source(row.source))])
     tenant_cache.cache.clear()
 
 
@@ -266,7 +266,7 @@ def delete(
         row = find(tenant_id)
         enforce(tenant_id, terms_of(row), tenant_cache.NOTHING)
         if (throttle := throttle_of(row)) and throttle.hold != Hold.LIFTED:
-            tell([released(row, throttle, "deleted")])
+            emit([released(row, throttle, "deleted")])
         Throttle.objects.filter(tenant=tenant_id).delete()
         Enqueued.objects.filter(tenant=tenant_id).delete()
         Noise.objects.filter(tenant=tenant_id).delete()

@@ -18,7 +18,7 @@ from jobs.domain.events import Kind
 from jobs.services.audit.audit import record
 from jobs.services.lanes import terms
 from jobs.services.read.clock import now
-from jobs.services.record.tell import tell
+from jobs.services.record.emit import emit
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.domain.tenant import Source, Standing
@@ -55,7 +55,7 @@ def _lift(tenant_id: str, actor: Caller, reason: str | None) -> None:
         event = released(row, throttle, "manual")
         Throttle.objects.filter(tenant=row).update(hold=Hold.LIFTED, until=Now() + _lasts())
         _give_back(row)
-        tell([event])
+        emit([event])
         record(actor, "tenant.throttle_released", tenant_id, reason=reason, data=event.data)
 
 
@@ -93,7 +93,7 @@ def _expire(tenant_id: str) -> bool:
         if throttle.hold != Hold.LIFTED:
             event = released(row, throttle, "expired")
             _give_back(row)
-            tell([event])
+            emit([event])
             record(SYSTEM, "tenant.throttle_released", tenant_id, data=event.data)
     return True
 
@@ -123,7 +123,7 @@ def begin(tenant_id: str, reasons: Sequence[str], *, active: int) -> bool:
     with transaction.atomic():
         terms.hold()
         if is_default and queries.create([tenant_id]):
-            tell([created(tenant_id, Source.AUTO)])
+            emit([created(tenant_id, Source.AUTO)])
         row = locked(tenant_id)
         if row is None or not _may_begin(row, active):
             return False
@@ -169,5 +169,5 @@ def _begin(row: Tenant, reasons: Sequence[str], active: int) -> None:
     )
     enforce(row.id, before, terms_of(row))
     event = told(Kind.TENANT_THROTTLED, row, row.throttle)
-    tell([event])
+    emit([event])
     record(SYSTEM, "tenant.throttled", row.id, data=event.data)

@@ -18,7 +18,7 @@ from jobs.domain.events import Kind
 from jobs.services.audit.audit import audited
 from jobs.services.lanes import terms
 from jobs.services.read import clock
-from jobs.services.record.tell import Told, tell
+from jobs.services.record.emit import NewEvent, emit
 from versioning import queries
 from versioning.domain.canary import WHOLE, Share, collapsed, newest, ramped, stable
 from versioning.domain.canary_request import (
@@ -289,7 +289,7 @@ def _collapse(row: Routing, seen: Outcomes | None, caller: Caller) -> None:
             facts |= {"samples": seen.total, "failed": seen.failed, "error_rate": seen.rate}
             facts["error_rate_threshold"] = row.guard["threshold"]
         data.update(facts)
-        tell([Told(Kind.VERSION_ROLLED_BACK, type=row.type, data=facts)])
+        emit([NewEvent(Kind.VERSION_ROLLED_BACK, type=row.type, data=facts)])
 
 
 def _save(
@@ -333,8 +333,8 @@ def _tell_changed(
     caller: Caller,
 ) -> None:
     facts = {"rules": rules, "previous_rules": before, "revision": revision, "change": change}
-    told = Told(Kind.ROUTING_CHANGED, type=job_type, data={**facts, "changed_by": caller.name})
-    tell([told])
+    told = NewEvent(Kind.ROUTING_CHANGED, type=job_type, data={**facts, "changed_by": caller.name})
+    emit([told])
 
 
 def _shown(job_type: str) -> Routing:

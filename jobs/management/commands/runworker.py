@@ -102,11 +102,11 @@ def _run_pool(options: dict[str, Any]) -> int:
     pool = Pool(command, options["processes"], once=options["once"])
     ready = ReadyFile(options["ready_file"])
 
-    def tell(number: int) -> None:
-        ready.tell(number)
-        pool.tell(number)
+    def forward(number: int) -> None:
+        ready.handle_signal(number)
+        pool.forward_signal(number)
 
-    answer({number: partial(tell, number) for number in (SIGTERM, SIGINT, SIGTSTP, SIGCONT)})
+    answer({number: partial(forward, number) for number in (SIGTERM, SIGINT, SIGTSTP, SIGCONT)})
     ready.show()
     try:
         return pool.run()

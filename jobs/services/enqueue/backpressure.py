@@ -112,7 +112,7 @@ def admit(wanted: Mapping[str, Wanted], caller: Caller) -> None:
             load = Load(load.jobs - gone.jobs, load.bytes - gone.bytes)
         after = bound.tightest(load.jobs + given.jobs, load.bytes + given.bytes)
         if after.ratio >= bound.warning_threshold:
-            caller.told.update(
+            caller.answer_headers.update(
                 {
                     "X-OJS-Queue-Depth": str(after.held),
                     "X-OJS-Queue-Bound": str(after.bound),
@@ -188,14 +188,14 @@ def or_wait(store: Callable[[], T], caller: Caller) -> T:
                     if waits and left > 0:
                         threading.Event().wait(min(LOOK_S, left))
                         continue
-                _tell(problem)
+                _record_refusal(problem)
                 raise
     finally:
         if waits:
             _slots.release()
 
 
-def _tell(problem: QueueFull) -> None:
+def _record_refusal(problem: QueueFull) -> None:
     if not connection.in_atomic_block:  # the host's transaction will roll back
-        told = {name: problem.details.get(name) for name in ("queue", "depth", "bound", "unit")}
-        queries.note(Kind.BP_REJECTED, problem.details.get("queue"), told)
+        facts = {name: problem.details.get(name) for name in ("queue", "depth", "bound", "unit")}
+        queries.note(Kind.BP_REJECTED, problem.details.get("queue"), facts)

@@ -61,8 +61,8 @@ from jobs.services.read.find import Wanted, find, find_jobs
 from jobs.services.read.show import show
 from jobs.services.record import dispatches, rates
 from jobs.services.record.aggregate import aggregate_events
+from jobs.services.record.emit import NewEvent, emit
 from jobs.services.record.events import EventFilter, following, history, latest
-from jobs.services.record.tell import Told, tell
 from jobs.services.upkeep.heal import heal
 from jobs.services.upkeep.reset import reset
 from jobs.services.upkeep.statistics import refresh_statistics
@@ -417,7 +417,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "feed of a job": lambda: queries.feed({**FEED, "jobs": [job_id(LEASE)], "queues": []}),
     "missed": lambda: queries.missed(STAMPS - 2, [], BATCH),
     "stamp_at": lambda: queries.stamp_at(NOON),
-    "tell": lambda: tell([Told(Kind.QUEUE_PAUSED, queue="q0")]),
+    "emit": lambda: emit([NewEvent(Kind.QUEUE_PAUSED, queue="q0")]),
     "explain": lambda: explained(READY),
     "explain of a lease": lambda: explained(LEASE),
     "explain of an ended one": lambda: explained(FINISHED),
@@ -528,7 +528,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "limit_loads": lambda: queries.limit_loads(10_000),
     "make_queues": lambda: queries.make_queues(["other", "q0"]),
     "maintain": lambda: queries.maintain("test", None, None, enabled=False),
-    "tell_pruned": lambda: queries.tell_pruned([{"queue": "q0", "reason": "max_age", "count": 1}]),
+    "emit_pruned": lambda: queries.emit_pruned([{"queue": "q0", "reason": "max_age", "count": 1}]),
     "terms": lambda: queries.terms([f"q{n}" for n in range(BATCH)]),
     "tick": lambda: queries.tick("loop"),
     "oldest": lambda: queries.oldest("q0", BATCH),

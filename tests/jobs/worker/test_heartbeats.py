@@ -69,7 +69,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 def test_a_heartbeat_stores_the_worker_and_makes_it_known(process: Process) -> None:
     process.heartbeats.send()
 
-    assert process.directives.is_known
+    assert process.directives.is_registered
     assert Worker.objects.get(id="w1").concurrency == 1
 
 
@@ -126,7 +126,7 @@ def test_the_thread_survives_any_failure_and_ends_when_it_is_stopped(
     others = set(threading.enumerate())
     process.heartbeats.start()
     (thread,) = set(threading.enumerate()) - others
-    until(lambda: process.directives.is_known, "a heartbeat")
+    until(lambda: process.directives.is_registered, "a heartbeat")
 
     process.heartbeats.stop()
 

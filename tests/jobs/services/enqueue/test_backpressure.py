@@ -93,8 +93,8 @@ def test_near_the_bound_the_caller_is_told() -> None:
     enqueue([DraftFactory.create()], calm)
     enqueue([DraftFactory.create()], pressed)
 
-    assert calm.told == {}
-    assert pressed.told == {
+    assert calm.answer_headers == {}
+    assert pressed.answer_headers == {
         "X-OJS-Queue-Depth": "2", "X-OJS-Queue-Bound": "4", "X-OJS-Queue-Pressure": "0.50",
     }  # fmt: skip
 

@@ -162,7 +162,7 @@ def test_the_bound_that_is_nearest_is_told() -> None:
 
     enqueue([DraftFactory.create(args=[])], pressed)
 
-    assert pressed.told == {
+    assert pressed.answer_headers == {
         "X-OJS-Queue-Depth": str(2 * size), "X-OJS-Queue-Bound": str(4 * size),
         "X-OJS-Queue-Pressure": "0.50",
     }  # fmt: skip

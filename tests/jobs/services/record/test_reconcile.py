@@ -15,7 +15,7 @@ from jobs.models import Depth, Event, FoldPosition, QueueSize, TenantDepth
 from jobs.queries import Drift
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.record.aggregate import aggregate_events
-from jobs.services.record.reconcile import reconcile, reconcile_in_turn
+from jobs.services.record.reconcile import reconcile, reconcile_once
 from tests.asserts import assert_counts_have_not_drifted, assert_store_is_sound
 from tests.concurrency import wait_until_settled
 from tests.factories import DraftFactory, JobFactory, stored
@@ -165,7 +165,7 @@ def test_what_was_wrong_is_counted_and_told(caplog: pytest.LogCaptureFixture) ->
     jobs_of_all_states()
     aggregate_all()
     before = [counted(table) for table in TABLES]
-    assert reconcile_in_turn() == 0
+    assert reconcile_once() == 0
     assert [counted(table) for table in TABLES] == before
     assert not caplog.records
     for n in range(20):
