@@ -13,7 +13,7 @@ from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
 from jobs.models import Lease, Worker
 from jobs.services.audit.audit import audited
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.lanes.lanes import keep_scopes, reweigh
 from jobs.services.record.emit import NewEvent, emit
 from scheduling.domain.errors import PoolInUse, PoolStatic
@@ -88,7 +88,7 @@ def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
     """
     extensions.clear_caches()  # the shares also depend on the tenants' own weights
     with audited(caller, "pool.changed", pool.name) as data:
-        terms.change()
+        configuration.change()
         before = pool_cache.read()
         _refuse_static(pool.name, before)
         refuse_contradiction(pool, before)
@@ -178,7 +178,7 @@ def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
     """
     extensions.clear_caches()
     with audited(caller, "pool.deleted", name):
-        terms.change()
+        configuration.change()
         before = pool_cache.read()
         _refuse_static(name, before)
         known = before.by_name.get(name)

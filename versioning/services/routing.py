@@ -16,7 +16,7 @@ from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
 from jobs.services.audit.audit import audited
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.read import clock
 from jobs.services.record.emit import NewEvent, emit
 from versioning import queries
@@ -144,7 +144,7 @@ def delete(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = Non
         # waiting jobs keep their rows: their version keys now mean their own versions
         Redrawing.objects.filter(type=job_type).delete()
         _judge_anew(job_type)
-        _tell_changed(job_type, [], before.rules, terms.version(), "delete", caller)
+        _tell_changed(job_type, [], before.rules, configuration.version(), "delete", caller)
     routes.clear()
 
 
@@ -228,7 +228,7 @@ def roll_back_by(job_type: str, verdict: Verdict) -> bool:
 
 def _locked(job_type: str) -> Routing | None:
     """Wait for all changes of the configuration, and return the current rules."""
-    terms.change()
+    configuration.change()
     return Routing.objects.select_for_update().filter(type=job_type).first()
 
 
@@ -298,7 +298,7 @@ def _save(
     """Put rules in force under a new revision; waiting jobs are redrawn."""
     was = [] if before is None else before.rules
     row.rules = share_rows(shares)
-    row.revision = terms.version()
+    row.revision = configuration.version()
     row.updated_at = Now()
     for one in shares:
         routes.route_of(row.type, None, one.version)

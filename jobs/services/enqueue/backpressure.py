@@ -20,7 +20,7 @@ from jobs.domain.events import Kind
 from jobs.domain.queues import WARNING, Bound
 from jobs.domain.written import written
 from jobs.queries import Load
-from jobs.services.lanes.terms import Terms
+from jobs.services.lanes.configuration import Configuration
 from jobs.services.outcome.drop import drop
 
 RETRY_S = 5
@@ -64,12 +64,12 @@ def watch_pressure() -> int:
     return queries.pressure(WARNING)
 
 
-def is_bounded(known: Terms, drafts: Sequence[JobDraft]) -> bool:
+def is_bounded(known: Configuration, drafts: Sequence[JobDraft]) -> bool:
     """Return whether one of the drafts goes to a bounded queue."""
     return any(known.of(draft.queue).bound is not None for draft in drafts)
 
 
-def bounds(known: Terms, drafts: Sequence[JobDraft]) -> dict[str, Wanted]:
+def bounds(known: Configuration, drafts: Sequence[JobDraft]) -> dict[str, Wanted]:
     """Return the jobs and bytes that `drafts` add to each bounded queue."""
     given: dict[str, list[JobDraft]] = {}
     for draft in drafts:

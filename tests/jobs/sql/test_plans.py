@@ -480,7 +480,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "size_drifts": lambda: queries.size_drifts(None),
     "size_drifts of too many": lambda: queries.size_drifts(1000),
     "amend": lambda: queries.amend(DRIFTS),
-    "raise_terms": queries.raise_terms,
+    "raise_config_version": queries.raise_config_version,
     "remove": lambda: dead_letter.delete(discarded()),
     "remove pruned": lambda: remove(archive=False),
     "remove archived": lambda: remove(archive=True),
@@ -529,7 +529,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "make_queues": lambda: queries.make_queues(["other", "q0"]),
     "maintain": lambda: queries.maintain("test", None, None, enabled=False),
     "emit_pruned": lambda: queries.emit_pruned([{"queue": "q0", "reason": "max_age", "count": 1}]),
-    "terms": lambda: queries.terms([f"q{n}" for n in range(BATCH)]),
+    "configuration": lambda: queries.configuration([f"q{n}" for n in range(BATCH)]),
     "tick": lambda: queries.tick("loop"),
     "oldest": lambda: queries.oldest("q0", BATCH),
     "pause_limits": lambda: limits.pause(numbers.take(LEASE), datetime.now(UTC)),
@@ -543,7 +543,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "charge_queues": lambda: queries.charge_queues(["q0", "other"]),
     "prune_turns": lambda: queries.prune_turns(86_400_000, BATCH),
     "reweigh": lambda: lanes.reweigh(in_queues=["q0"]),
-    "weigh": lambda: lanes.set_terms("t1", weight=1, cap=5),
+    "weigh": lambda: lanes.set_weight_and_cap("t1", weight=1, cap=5),
 }
 
 CLAIMS = [name for name in CALLS if name.startswith("claim")]
@@ -612,7 +612,7 @@ def test_every_statement_is_measured() -> None:
     files = set(statements_in(ROOT / "jobs"))
     # They run at a reset, an upgrade, a login, a simulation or a change of the configuration. Their
     # reads do not grow with the jobs.
-    rare = {"reset", "login_try", "hold_terms"}
+    rare = {"reset", "login_try", "lock_config_version"}
     rare |= {name for name in files if name.startswith(("schema_", "scratch_"))}
 
     assert files - rare <= {name.split()[0] for name in CALLS}

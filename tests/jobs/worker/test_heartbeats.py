@@ -11,16 +11,16 @@ from jobs.handlers import Context
 from jobs.models import Worker
 from jobs.services.workers.heartbeat import Answer, Report, Standing
 from jobs.worker import heartbeats as module
+from jobs.worker.config import WorkerConfig
 from jobs.worker.directives import Directives
 from jobs.worker.heartbeats import Heartbeats
 from jobs.worker.in_flight import InFlight
-from jobs.worker.terms import Terms
 from jobs.worker.waits import Waits
 from tests.processes import DEADLINE_S, until
 from tests.spec import spec
 
 RUNNING, QUIET, TERMINATE = Standing
-TERMS = Terms("w1", ("tests",), 1)
+CONFIG = WorkerConfig("w1", ("tests",), 1)
 
 
 class Process:
@@ -31,7 +31,7 @@ class Process:
         self.waits = Waits()
         self.directives = Directives(self.waits)
         self.in_flight = InFlight(1, lambda: None)
-        self.heartbeats = Heartbeats(TERMS, self.in_flight, self.directives, self.waits)
+        self.heartbeats = Heartbeats(CONFIG, self.in_flight, self.directives, self.waits)
 
 
 @pytest.fixture
