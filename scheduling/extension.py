@@ -26,7 +26,7 @@ from jobs.extensions import (
     ReportHooks,
     TransitionHooks,
 )
-from jobs.services.lanes import turns
+from jobs.services.lanes import rotations
 from jobs.services.lanes.charge import BATCH, unread_from
 from scheduling.conf import conf
 from scheduling.services import cron_producers, cron_turns, explain, pool_cache
@@ -150,7 +150,7 @@ class FairScheduling(ClaimHooks, LaneHooks, ConfigurationHooks, ReportHooks, Ope
             Loop("watch", watch, 1000),
             Loop("charge", charge_durations, 500, full=BATCH),
             Loop("shares", reconcile, 60_000),
-            Loop("turns", lambda: turns.prune(conf().turns_kept_ms), 60_000),
+            Loop("turns", lambda: rotations.prune(conf().turns_kept_ms), 60_000),
         )
 
     @override

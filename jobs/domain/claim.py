@@ -73,7 +73,7 @@ STRATEGIES: Final = {one.wire: one for one in Strategy}
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class QueueRotation:
     """The queue rotation of a claim; `weights` by position.
 
     `key` names the stored position, which all processes share. `ratio` null: no starvation
@@ -95,7 +95,7 @@ class ClaimPlan:
 
     `restless` are queues with non-monotonic lanes: their virtual times may fall, so low-water marks
     do not apply. `routes` null accepts any version key; `refuses` states that there are others.
-    `turns` null: each queue until it is empty, in their order. The plan follows from
+    `rotation` null: each queue until it is empty, in their order. The plan follows from
     `config_version`, null: from none. `scopes` names the scope of each queue that tenants share
     over several queues.
     """
@@ -107,7 +107,7 @@ class ClaimPlan:
     refuses: bool = False
     pool: str | None = None
     pool_cap: int | None = None
-    turns: Turns | None = None
+    rotation: QueueRotation | None = None
     config_version: int | None = None
     restless: frozenset[str] = frozenset()
     scopes: Mapping[str, str] = field(default_factory=dict)

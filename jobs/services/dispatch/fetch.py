@@ -7,7 +7,7 @@ from jobs import caches, extensions, queries
 from jobs.conf import conf
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.errors import Conflict, PoolConflict
-from jobs.domain.wishes import NOTHING, wish_of
+from jobs.domain.rotation_request import NOTHING, rotation_request_of
 from jobs.extensions import ClaimHooks, implementers
 from jobs.services.dispatch.crowd import crowd_out
 from jobs.services.lanes import bindings
@@ -116,15 +116,17 @@ def _declared(request: FetchRequest) -> FetchRequest:
 
 def _with(request: FetchRequest, known: Declaration) -> FetchRequest:
     """Complete a request from its worker's declaration; members of the request take precedence."""
-    says_turns = request.strategy is not None or request.weights is not None
-    if request.declaration is not None and says_turns:
+    chooses_rotation = request.strategy is not None or request.weights is not None
+    if request.declaration is not None and chooses_rotation:
         return request
-    wish = NOTHING if says_turns else wish_of(known)
-    weights = wish.weights and {q: wish.weights[q] for q in request.queues if q in wish.weights}
+    rotation = NOTHING if chooses_rotation else rotation_request_of(known)
+    weights = rotation.weights and {
+        q: rotation.weights[q] for q in request.queues if q in rotation.weights
+    }
     return replace(
         request,
         declaration=known if request.declaration is None else request.declaration,
-        strategy=request.strategy or wish.strategy,
+        strategy=request.strategy or rotation.strategy,
         weights=weights if request.weights is None else request.weights,
         remembered=known.digest,
     )

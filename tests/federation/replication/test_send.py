@@ -46,7 +46,7 @@ def run(replicator: Replicator) -> int:
     wait_until_settled()
     total = 0
     for _ in range(100):
-        if not (done := replicator.turn()):
+        if not (done := replicator.run_once()):
             return total
         total += done
     raise AssertionError("it does not come to an end")
@@ -140,7 +140,7 @@ def test_replication_batch_whose_answer_is_lost_is_sent_again(peers: list[Peer])
     peer.may_answer.clear()
     lost = Replicator()
     wait_until_settled()
-    lost.turn()
+    lost.run_once()
     until(lambda: bool(peer.batches))
 
     peer.may_answer.set()  # but the process that sent it is gone

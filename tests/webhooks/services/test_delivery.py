@@ -501,17 +501,17 @@ def test_a_slow_subscriber_holds_up_itself_alone(
         sender = Sender()
 
         def is_done() -> bool:
-            sender.turn()
+            sender.run_once()
             return len(receiver.requests) == 5
 
         until(is_done)
 
         assert len(slow.requests) <= 2
         slow.is_held.set()
-        until(lambda: bool(sender.turn() or True) and len(slow.requests) == 5)
+        until(lambda: bool(sender.run_once() or True) and len(slow.requests) == 5)
         until(
             lambda: (
-                bool(sender.turn() or True)
+                bool(sender.run_once() or True)
                 and not Delivery.objects.exclude(status=Status.DELIVERED).exists()
             )
         )
