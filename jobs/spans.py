@@ -47,7 +47,7 @@ def producing(enqueue: Function) -> Function:
         try:
             outcomes = enqueue(drafts, caller)
             for span, outcome in zip(spans, outcomes, strict=True):
-                _settle(span, outcome)
+                _record_outcome(span, outcome)
         except BaseException as problem:
             for span in spans:
                 _fail(span, type(problem).__name__)
@@ -160,7 +160,7 @@ def _produced(tracer: "Tracer", draft: JobDraft, caller: Caller) -> "Span":
     return span
 
 
-def _settle(span: "Span", outcome: Job | OJSError | None) -> None:
+def _record_outcome(span: "Span", outcome: Job | OJSError | None) -> None:
     if isinstance(outcome, OJSError):
         _fail(span, outcome.code)
     elif outcome is not None:  # else dropped

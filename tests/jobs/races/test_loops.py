@@ -19,7 +19,7 @@ from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_depths_equal_recount, assert_store_is_sound, recount
-from tests.concurrency import at_once, threads, until, wait_until_blocked, wait_until_settled
+from tests.concurrency import at_once, threads, until, wait_until_blocked, wait_until_complete
 from tests.factories import error, stored_ids
 from tests.spec import spec
 
@@ -156,7 +156,7 @@ def test_counts_under_writers_and_two_aggregations_equal_a_recount() -> None:
         writing.set()
         aggregated = sum(counter.result() for counter in counters)
 
-    wait_until_settled()
+    wait_until_complete()
     while more := aggregate_events():
         aggregated += more
     assert aggregated == Event.objects.exclude(job_id=None).count()
@@ -173,7 +173,7 @@ def test_counts_under_writers_and_two_aggregations_equal_a_recount() -> None:
 
 def test_depths_read_while_an_aggregation_runs_are_never_off() -> None:
     stored_ids(200)
-    wait_until_settled()
+    wait_until_complete()
     aggregate_events(1)
 
     def read() -> set[int]:
@@ -195,7 +195,7 @@ def test_an_aggregation_that_is_killed_half_way_counts_everything_once(table: st
     ack([Ack(job_id) for job_id in ids[:1]])
     aggregate_everything()
     ack([Ack(job_id) for job_id in ids[1:]])
-    wait_until_settled()
+    wait_until_complete()
 
     with threads(1) as start, transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"SELECT 1 FROM {table} FOR UPDATE")  # noqa: S608 - the aggregation waits for this lock
@@ -224,7 +224,7 @@ def test_an_aggregation_that_is_killed_half_way_counts_everything_once(table: st
 
 def aggregate_everything() -> None:
     """Aggregate all events."""
-    wait_until_settled()
+    wait_until_complete()
     aggregate_events()  # the first run ever only stores the start position
     while aggregate_events():
         pass

@@ -328,7 +328,7 @@ def discarded() -> str:
 EARLIER = Place(STAMPS // 2, 0)
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 FEED = {
-    "stamp": str(STAMPS - 2), "told": [], "patience_ms": 0, "jobs": None, "queues": None,
+    "stamp": str(STAMPS - 2), "sent": [], "patience_ms": 0, "jobs": None, "queues": None,
     "limit": BATCH,
 }  # fmt: skip
 

@@ -130,7 +130,9 @@ def test_an_open_transaction_of_somebody_else_does_not_hold_the_streams(feed: Fe
         taken, _ = member.take(DEADLINE_S)
 
         assert [told.event.job_id for told in taken] == [quick]
-        assert not taken[0].event.is_settled, "its place is not final: a resume begins before it"
+        assert not taken[0].event.is_below_horizon, (
+            "its place is not final: a resume begins before it"
+        )
         may_end.set()
         assert next_jobs(member) == slow.result()
     assert member.take(0.5) == ([], None), "nothing is told twice"
