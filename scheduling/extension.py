@@ -7,7 +7,7 @@ from django.db import transaction
 from prometheus_client import Metric
 from typing_extensions import override
 
-from jobs.domain.claim import ClaimPlan, FetchRequest, LaneKey, Way
+from jobs.domain.claim import ClaimPlan, FetchRequest, LaneKey, SharingPolicy
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.domain.states import TERMINAL, State, state_of
@@ -121,7 +121,7 @@ class FairScheduling(ClaimHooks, LaneHooks, ConfigurationHooks, ReportHooks, Ope
         return explain.explain(job, viewer)
 
     @override
-    def sharing_policies(self, queues: Collection[str]) -> tuple[int, Mapping[str, Way]]:
+    def sharing_policies(self, queues: Collection[str]) -> tuple[int, Mapping[str, SharingPolicy]]:
         """Return the sharing policy of queues, as the pools define it."""
         pools = pool_cache.current()
         return pools.version, {queue: pools.way_of(queue) for queue in queues}

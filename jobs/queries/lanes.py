@@ -66,7 +66,7 @@ def lanes(
 
 def _share(share: Share, queue: str | None = None) -> dict[str, object]:
     return {
-        "weight": share.weight, "boost": share.boost, **share.way._asdict(),
+        "weight": share.weight, "boost": share.boost, **share.policy._asdict(),
         "found_in": share.found_in or queue,
     }  # fmt: skip
 

@@ -60,7 +60,7 @@ def _by(pools: Pools, claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
         pool_cap=pool.concurrency if pool else None,
         rotation=_of_pool(pool, queues, pools) if pool else _of_request(pools, request, queues),
         config_version=pools.version,
-        restless=frozenset(q for q in queues if pools.way_of(q).is_restless),
+        non_monotonic=frozenset(q for q in queues if pools.way_of(q).is_non_monotonic),
         scopes={q: scope for q in queues if (scope := pools.way_of(q).scope) is not None},
     )
 

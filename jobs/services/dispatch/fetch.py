@@ -177,9 +177,9 @@ def _try(plan: ClaimPlan, request: FetchRequest, blocked_on: int | None) -> quer
 
 def _bounds(plan: ClaimPlan, water: LowWater) -> queries.Hints:
     found = water.bounds(plan.queues, plan.config_version)
-    if not plan.restless or found.vts is None:
+    if not plan.non_monotonic or found.vts is None:
         return found
     vts = zip(plan.queues, found.vts, strict=True)
     return found._replace(
-        vts=[-inf if vt is not None and queue in plan.restless else vt for queue, vt in vts]
+        vts=[-inf if vt is not None and queue in plan.non_monotonic else vt for queue, vt in vts]
     )
