@@ -9,18 +9,18 @@ from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.errors import Conflict, PoolConflict
 from jobs.domain.rotation_request import NOTHING, rotation_request_of
 from jobs.extensions import ClaimHooks, implementers
-from jobs.services.dispatch.crowd import crowd_out
+from jobs.services.dispatch.over_limit import apply_on_limit
 from jobs.services.lanes import bindings
 from jobs.services.lanes.address import addressed
-from jobs.services.lanes.hints import LowWater, Waters, above
+from jobs.services.lanes.hints import LowWater, LowWaterMarks, starting_marks
 from jobs.services.outcome.nack import Nack, nack
 
 PROMOTED_AT_FETCH = 200  # due jobs that a FETCH promotes before the loop does
 TRIES = 10  # how often a claim starts again after a change of the configuration or of the worker
 
-waters = Waters()
-low_water = waters.of(None)
-caches.register(waters.clear)
+low_water_marks = LowWaterMarks()
+low_water = low_water_marks.of(None)
+caches.register(low_water_marks.clear)
 
 
 def fetch(request: FetchRequest) -> queries.Claimed:
@@ -53,7 +53,7 @@ def _add(claimed: queries.Claimed, more: queries.Claimed) -> None:
 def _fetch(request: FetchRequest) -> queries.Claimed:
     claimed = _claim(request, request.count)
     if claimed.over_limit:
-        crowd_out(claimed.over_limit)
+        apply_on_limit(claimed.over_limit)
     if claimed.is_due and queries.promote(PROMOTED_AT_FETCH):
         rest = _claim(request, request.count - len(claimed.jobs))
         claimed.jobs.extend(rest.jobs)
@@ -156,7 +156,7 @@ def _try(plan: ClaimPlan, request: FetchRequest, blocked_on: int | None) -> quer
     # A narrowed claim sees other heads than other claims. So claims of a tenant neither use nor set
     # low-water marks, and claims of some version keys share them with claims of the same keys.
     is_whole = plan.tenant is None
-    water = waters.of(plan.routes if plan.refuses else None)
+    water = low_water_marks.of(plan.routes if plan.refuses else None)
     bounds = _bounds(plan, water) if is_whole else queries.Hints()
     by = queries.Claimer(
         request.worker_id,
@@ -171,7 +171,7 @@ def _try(plan: ClaimPlan, request: FetchRequest, blocked_on: int | None) -> quer
     )
     claimed = queries.claim(plan, by, conf().default_visibility_ms, bounds)
     if is_whole:
-        water.learn(claimed.heads, plan.config_version, above(plan.queues, bounds))
+        water.learn(claimed.heads, plan.config_version, starting_marks(plan.queues, bounds))
     return claimed
 
 

@@ -241,10 +241,10 @@ def claim_of_a_scope() -> None:
     queries.claim(plan, queries.Claimer("w900"), 1000, queries.Hints())
 
 
-def claim_after(awaits: int) -> None:
+def claim_after(blocked_on: int) -> None:
     """Claim jobs that the lock of a limit or of a lane has hidden."""
     plan = ClaimPlan(SPARE, BATCH)
-    queries.claim(plan, queries.Claimer("w900", blocked_on=awaits), 1000, queries.Hints())
+    queries.claim(plan, queries.Claimer("w900", blocked_on=blocked_on), 1000, queries.Hints())
 
 
 def claim_bounded() -> None:
