@@ -10,7 +10,7 @@ from typing import Any
 
 from prometheus_client import Counter, Histogram
 
-from jobs.fastpath.tally import later
+from jobs.fastpath.deferred_metrics import later
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
@@ -80,10 +80,10 @@ def observe_progress(queue: str, job_type: str, checkpoint_bytes: int | None) ->
 
 
 def _capped(kind: str, value: str) -> str:
-    known = _names.setdefault(kind, set())
-    if value not in known and len(known) >= MOST_QUEUES:
+    seen = _names.setdefault(kind, set())
+    if value not in seen and len(seen) >= MOST_QUEUES:
         return "_other"
-    known.add(value)
+    seen.add(value)
     return value
 
 

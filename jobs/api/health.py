@@ -14,7 +14,7 @@ from jobs.domain.errors import NotFound
 from jobs.domain.times import format_time
 from jobs.services.health.health import Health, health, is_migrated, lacking, uptime_seconds
 from jobs.services.workers.draining import is_draining
-from jobs.services.workers.held import may_know
+from jobs.services.workers.held import may_see
 from jobs.services.workers.workers import worker_health
 
 BACKEND = obj(
@@ -95,8 +95,8 @@ def _backend(found: Health) -> dict[str, Any]:
     if found.error:
         return {"type": "postgres", "status": "unhealthy", "latency_ms": 0, "error": found.error}
     status = "degraded" if found.is_slow or found.writes else "ok"
-    told = {"error": found.writes} if found.writes else {}
-    return {"type": "postgres", "status": status, "latency_ms": found.latency_ms, **told}
+    failure = {"error": found.writes} if found.writes else {}
+    return {"type": "postgres", "status": status, "latency_ms": found.latency_ms, **failure}
 
 
 def _system(found: Health) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class WorkerHealth(OJSView):
 
         503 when it is about to leave or was silent for long.
         """
-        if "\0" in worker_id or not may_know(worker_id, self.principal.tenant):
+        if "\0" in worker_id or not may_see(worker_id, self.principal.tenant):
             raise NotFound.of("worker", worker_id)
         found = worker_health(worker_id)
         return Answer(

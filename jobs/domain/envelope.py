@@ -52,7 +52,7 @@ MANAGED: Final = frozenset(
         "progress", "progress_data", "progress_message",
     }
 )  # fmt: skip
-KNOWN: Final = frozenset(
+MEMBERS: Final = frozenset(
     {
         "specversion", "id", "type", "queue", "args", "meta", "priority", "timeout", "timeout_ms",
         "scheduled_at", "delay_until", "expires_at", "retry", "unique", "schema", "tags",
@@ -203,7 +203,7 @@ class _Reader:
         )
         job.scheduled_at, job.scheduled_in_ms = self.schedule()
         job.expires_at, job.expires_in_ms = self.time("expires_at")
-        # two times of one kind need a clock to compare: services/enqueue/settle.py
+        # two times of one kind need a clock to compare: services/enqueue/resolve_times.py
         if _is_later(job.scheduled_at, job.expires_at) or _is_later(
             job.scheduled_in_ms, job.expires_in_ms
         ):
@@ -339,7 +339,7 @@ class _Reader:
         return {
             name: value
             for name, value in self.raw.items()
-            if name not in KNOWN and name not in MANAGED
+            if name not in MEMBERS and name not in MANAGED
         }
 
     def duration(self, name: str, *, low_ms: int) -> tuple[int | None, bool]:

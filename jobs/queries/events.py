@@ -27,9 +27,9 @@ def unread(stamp: int) -> int:
     return max(0, int(run("unread", {"unread": str(stamp)})[0][0]))
 
 
-def tell_pruned(pruned: Sequence[Mapping[str, Any]]) -> None:
+def emit_pruned(pruned: Sequence[Mapping[str, Any]]) -> None:
     """Record that jobs left the dead letter; items have queue, reason and count."""
-    run("tell_pruned", {"pruned": as_json(pruned)})
+    run("emit_pruned", {"pruned": as_json(pruned)})
 
 
 OLDEST_FIRST, NEWEST_FIRST = "", " DESC"  # orders of events
@@ -38,7 +38,7 @@ _OF_JOB = "\n   AND e.job_id = %(job_id)s::uuid"
 
 _BEFORE = "\n   AND e.stamp < %(before_stamp)s::text::xid8"
 
-_SETTLED = "\n   AND e.stamp < pg_snapshot_xmin(pg_current_snapshot())"
+_BELOW_HORIZON = "\n   AND e.stamp < pg_snapshot_xmin(pg_current_snapshot())"
 
 # An event's name has the low bits of its seq only, enough within one stamp
 _FROM = f"""
@@ -57,13 +57,13 @@ def events(
     limit: int,
     offset: int = 0,
     after: Place | None = None,
-    settled: bool = False,
+    below_horizon: bool = False,
 ) -> list[Any]:
     """Read public events by filter, rows as in `events.sql`; `after` is an event's position."""
     given = {**params, "limit": limit, "offset": offset}
     conditions = _OF_JOB if params["job_id"] is not None else ""
     conditions += _BEFORE if params["before_stamp"] is not None else ""
-    conditions += _SETTLED if settled else ""
+    conditions += _BELOW_HORIZON if below_horizon else ""
     place = ""
     if after is not None and after != FIRST:
         conditions, place = conditions + _FROM, _AFTER
@@ -98,12 +98,12 @@ def feed(params: Mapping[str, Any]) -> tuple[int, list[Any]]:
     return rows[0][0], [row[1:] for row in rows if row[1] is not None]
 
 
-def missed(stamp: int, told: Iterable[int], limit: int) -> dict[int, int]:
+def missed(stamp: int, sent: Iterable[int], limit: int) -> dict[int, int]:
     """Return committed events from a stamp on that were not streamed, newest first.
 
     The result has stamps by seq.
     """
-    rows = run("missed", {"stamp": str(stamp), "told": list(told), "limit": limit})
+    rows = run("missed", {"stamp": str(stamp), "sent": list(sent), "limit": limit})
     return {seq: at for at, seq in rows}
 
 
@@ -134,7 +134,7 @@ def _recorded(row: Sequence[Any]) -> Recorded:
 
 
 def log_begin() -> None:
-    """Set the start of the log lines behind all settled events, unless a position exists."""
+    """Set the start of the log lines behind all complete events, unless a position exists."""
     run("log_begin", {})
 
 
@@ -145,9 +145,9 @@ def horizon() -> int:
         return int(cursor.fetchone()[0])
 
 
-def tell(events_json: bytes) -> None:
-    """Record events; one JSON array as `tell.sql` reads it."""
-    run("tell", {"events": events_json.decode()})
+def emit(events_json: bytes) -> None:
+    """Record events; one JSON array as `emit.sql` reads it."""
+    run("emit", {"events": events_json.decode()})
 
 
 class Run(NamedTuple):

@@ -12,9 +12,9 @@ from jobs.domain.claim import ClaimPlan, FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
+from jobs.domain.rotations import Ahead
 from jobs.domain.states import State, state_of
-from jobs.domain.turns import Ahead
-from jobs.services.lanes.turns import Outlook, outlook
+from jobs.services.lanes.rotations import Outlook, outlook
 from scheduling.domain.pool_gates import Way, gates, turn_gate
 from scheduling.services import pool_cache
 from scheduling.services.plan import plan
@@ -45,12 +45,12 @@ def explain(job: Job, viewer: str | None) -> list[Gate]:
         wholes = [whole_of(name) for name in list(ways.caps)[:TOLD]] if is_available else []
         takers = [whole for whole in wholes if whole and len(whole.queues) > 1]
         found = outlook(list(ways.caps), takers, job.queue, slots=SLOTS)
-        if found.terms == version:
+        if found.config_version == version:
             break
         pool_cache.cache.clear()  # as a claim does if its plan follows from an old version
     if not pool_cache.current().by_name:
         return []
-    return [*_pools(ways, found, viewer), *_turns(job.queue, takers, found.turns, viewer)]
+    return [*_pools(ways, found, viewer), *_turns(job.queue, takers, found.rotations, viewer)]
 
 
 def ways_of(queue: str, tenant: str) -> Ways:

@@ -4,9 +4,9 @@ from django.db import transaction
 
 from jobs import extensions
 from jobs.conf import read_anew
-from jobs.domain.claim import Way, split_queue
+from jobs.domain.claim import SharingPolicy, split_queue
 from jobs.models import Lane
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.lanes.lanes import unlike
 from scheduling.services import pool_cache
 from scheduling.services.pool_cache import Pools
@@ -36,13 +36,14 @@ def reconcile() -> int:
     pools = pool_cache.latest()
     rows = Lane.objects.order_by().values_list("queue", "ordered", "timed", "scope").distinct()
     found = {
-        (split_queue(name)[1], Way(ordered, timed, scope)) for name, ordered, timed, scope in rows
+        (split_queue(name)[1], SharingPolicy(ordered, timed, scope))
+        for name, ordered, timed, scope in rows
     }
     wrong = {queue for queue, way in found if way != pools.way_of(queue)} | _unlike(pools)
     if wrong:
         with transaction.atomic():
-            terms.change()  # invalidates hints and plans of the old kind of virtual times
-            if terms.version() != pools.version + 1:
+            configuration.change()  # invalidates hints and plans of the old kind of virtual times
+            if configuration.version() != pools.version + 1:
                 transaction.set_rollback(True)  # changed meanwhile: check again
                 return 0
             share(pools, sorted(wrong))

@@ -34,7 +34,7 @@ from jobs.domain.job import Job
 from jobs.domain.states import State
 from jobs.services.outcome.cancel import end
 from jobs.services.read.show import show_many
-from jobs.services.record.tell import Told, tell
+from jobs.services.record.emit import NewEvent, emit
 
 PATH: Final = f"{API}/federation/give-up"
 BATCH: Final = 200
@@ -78,7 +78,7 @@ class Settler(Attendant):
         self._waiting: Counter[str] = Counter()
         self._not_before: dict[str, float] = {}  # of the monotonic clock
 
-    def turn(self) -> int:
+    def run_once(self) -> int:
         """Apply answers and ask healthy regions; returns the number of both.
 
         1. Read the regions in doubt; without any, return.
@@ -87,7 +87,7 @@ class Settler(Attendant):
         if registry().config is None and not self._busy:
             return 0
         self._waiting = Counter(Doubt.objects.values_list("region", flat=True).distinct())
-        return super().turn() if self._waiting or self._busy else 0
+        return super().run_once() if self._waiting or self._busy else 0
 
     def cache_clear(self) -> None:
         """Forget the pauses, and ask all regions again at once."""
@@ -183,7 +183,7 @@ def settle(region: str, rows: Sequence[Doubt], results: Sequence[tuple[Outcome, 
         ended = (
             {row.id for row in end(sorted(free), ACTOR, reason, active=False)} if free else set()
         )
-        told: list[Told] = []
+        told: list[NewEvent] = []
         for job_id, (row, outcome, other) in said.items():
             if outcome is Outcome.WINS and job_id in jobs and job_id not in ended:
                 continue
@@ -192,7 +192,7 @@ def settle(region: str, rows: Sequence[Doubt], results: Sequence[tuple[Outcome, 
                 delete_doubts(row.tenant, [str(row.federation_id)])
             if job_id in jobs and (what := _became(jobs[job_id], outcome, job_id in ended, local)):
                 told.append(conflict(jobs[job_id], str(row.federation_id), region, other, what))
-        tell(told)
+        emit(told)
 
 
 def _became(job: Job, outcome: Outcome, is_ended: bool, local: str) -> str | None:  # noqa: FBT001

@@ -6,8 +6,8 @@ import orjson
 from rest_framework.request import Request
 
 from jobs.api.admin.base import (
+    checked_worker_id,
     chosen,
-    known_worker_id,
     list_of,
     listed,
     optional_text,
@@ -33,8 +33,8 @@ from jobs.api.schemas import (
 from jobs.api.schemas.workers import DIRECTIVE
 from jobs.domain.claim import STRATEGIES
 from jobs.domain.errors import InvalidRequest
+from jobs.domain.rotation_request import MEMBER
 from jobs.domain.times import format_time
-from jobs.domain.wishes import MEMBER
 from jobs.queries import WorkerRow
 from jobs.services.audit.audit import audited
 from jobs.services.workers import workers as service
@@ -88,7 +88,7 @@ def encode_worker(worker: WorkerRow) -> dict[str, Any]:
     facts = labels if isinstance(labels, dict) else {}
     # official clients need a time; for a worker that only fetches it is its first FETCH
     heard = format_time(worker.last_heartbeat_at or worker.started_at)
-    version, turns = facts.get("version"), _declared(worker).get(MEMBER) or {}
+    version, rotation = facts.get("version"), _declared(worker).get(MEMBER) or {}
     return {
         "id": worker.id,
         "state": worker.standing,
@@ -106,8 +106,8 @@ def encode_worker(worker: WorkerRow) -> dict[str, Any]:
         "tenant_id": worker.tenant,
         "metadata": facts,
         "labels": labels,
-        "strategy": turns.get("strategy"),
-        "weights": turns.get("weights") or {},
+        "strategy": rotation.get("strategy"),
+        "weights": rotation.get("weights") or {},
     }
 
 
@@ -168,7 +168,7 @@ class OneWorkerView(OJSView):
 
         Raises NotFound, PermissionDenied.
         """
-        known_worker_id(worker_id)
+        checked_worker_id(worker_id)
         if self.principal.is_limited:
             self.principal.require_queues("direct workers", queues_of_worker(worker_id))
 
@@ -179,7 +179,7 @@ class AdminWorker(OneWorkerView):
     @operation("adminGetWorker", {200: DETAIL}, refusals=(404,))
     def get(self, request: Request, worker_id: str) -> Answer:
         """Show a worker and the jobs it holds."""
-        found = service.worker(known_worker_id(worker_id))
+        found = service.worker(checked_worker_id(worker_id))
         ids = service.active_jobs(worker_id)
         return Answer({**encode_worker(found), "active_job_ids": ids, **_handlers(found)})
 
@@ -196,7 +196,7 @@ class AdminWorker(OneWorkerView):
         """
         force = chosen(request, "force", ("true", "false")) == "true"
         self.require_own(worker_id)
-        with audited(self.caller, "worker.removed", known_worker_id(worker_id)) as data:
+        with audited(self.caller, "worker.removed", checked_worker_id(worker_id)) as data:
             data["returned_jobs"] = service.remove(worker_id, force=force)
         return Answer(None, status=204)
 

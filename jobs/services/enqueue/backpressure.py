@@ -20,7 +20,7 @@ from jobs.domain.events import Kind
 from jobs.domain.queues import WARNING, Bound
 from jobs.domain.written import written
 from jobs.queries import Load
-from jobs.services.lanes.terms import Terms
+from jobs.services.lanes.configuration import Configuration
 from jobs.services.outcome.drop import drop
 
 RETRY_S = 5
@@ -64,20 +64,20 @@ def watch_pressure() -> int:
     return queries.pressure(WARNING)
 
 
-def is_bounded(known: Terms, drafts: Sequence[JobDraft]) -> bool:
+def is_bounded(config: Configuration, drafts: Sequence[JobDraft]) -> bool:
     """Return whether one of the drafts goes to a bounded queue."""
-    return any(known.of(draft.queue).bound is not None for draft in drafts)
+    return any(config.of(draft.queue).bound is not None for draft in drafts)
 
 
-def bounds(known: Terms, drafts: Sequence[JobDraft]) -> dict[str, Wanted]:
+def bounds(config: Configuration, drafts: Sequence[JobDraft]) -> dict[str, Wanted]:
     """Return the jobs and bytes that `drafts` add to each bounded queue."""
     given: dict[str, list[JobDraft]] = {}
     for draft in drafts:
-        if known.of(draft.queue).bound:
+        if config.of(draft.queue).bound:
             given.setdefault(draft.queue, []).append(draft)
     wanted = {}
     for queue, theirs in given.items():
-        bound = known.of(queue).bound
+        bound = config.of(queue).bound
         assert bound is not None  # noqa: S101 - only bounded queues are selected
         is_weighed = bound.max_size_bytes is not None
         size = sum(written(draft).size for draft in theirs) if is_weighed else 0
@@ -112,7 +112,7 @@ def admit(wanted: Mapping[str, Wanted], caller: Caller) -> None:
             load = Load(load.jobs - gone.jobs, load.bytes - gone.bytes)
         after = bound.tightest(load.jobs + given.jobs, load.bytes + given.bytes)
         if after.ratio >= bound.warning_threshold:
-            caller.told.update(
+            caller.answer_headers.update(
                 {
                     "X-OJS-Queue-Depth": str(after.held),
                     "X-OJS-Queue-Bound": str(after.bound),
@@ -188,14 +188,14 @@ def or_wait(store: Callable[[], T], caller: Caller) -> T:
                     if waits and left > 0:
                         threading.Event().wait(min(LOOK_S, left))
                         continue
-                _tell(problem)
+                _record_refusal(problem)
                 raise
     finally:
         if waits:
             _slots.release()
 
 
-def _tell(problem: QueueFull) -> None:
+def _record_refusal(problem: QueueFull) -> None:
     if not connection.in_atomic_block:  # the host's transaction will roll back
-        told = {name: problem.details.get(name) for name in ("queue", "depth", "bound", "unit")}
-        queries.note(Kind.BP_REJECTED, problem.details.get("queue"), told)
+        facts = {name: problem.details.get(name) for name in ("queue", "depth", "bound", "unit")}
+        queries.note(Kind.BP_REJECTED, problem.details.get("queue"), facts)

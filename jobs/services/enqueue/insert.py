@@ -19,6 +19,7 @@ from django.db import (
 
 from jobs import queries
 from jobs.conf import conf
+from jobs.connection_pool import borrowed
 from jobs.domain.claim import LaneKey
 from jobs.domain.draft import JobDraft
 from jobs.domain.errors import Duplicate
@@ -30,15 +31,14 @@ from jobs.domain.written import Written, written
 from jobs.queries import Checking
 from jobs.services.enqueue import unique
 from jobs.services.enqueue.gather import Gathering
-from jobs.services.lanes import lanes, limits, terms
-from jobs.spare import borrowed
+from jobs.services.lanes import configuration, lanes, limits
 
 AVAILABLE = CODES[State.AVAILABLE]
 TRIES = 3  # how often a stale lane cache is refilled before the error is raised
 
 
 def insert(
-    known: terms.Terms,
+    config: configuration.Configuration,
     request: str | None,
     drafts: Sequence[JobDraft],
     keys: unique.Keys | None,
@@ -48,7 +48,7 @@ def insert(
     texts = [written(draft) for draft in drafts]
     limited = limits.of_drafts(drafts)
     for attempt in range(TRIES):
-        lane_keys = [_key(draft, limited.get(draft.id), known.types) for draft in drafts]
+        lane_keys = [_key(draft, limited.get(draft.id), config.types) for draft in drafts]
         try:
             # Inside the caller's transaction this is a savepoint. A taken id must not spoil the
             # transaction, and a new lane must not stay locked while the next try waits for locks
@@ -63,7 +63,7 @@ def insert(
                 ]
                 if keys is not None:
                     _add_fingerprints(rows, drafts, keys)
-                placed = _place(rows, known.version, checking, may_gather=_may_gather(drafts[0]))
+                placed = _place(rows, config.version, checking, may_gather=_may_gather(drafts[0]))
         except IntegrityError as problem:
             raise _duplicate(drafts, problem) from problem
         except DatabaseError as problem:
@@ -96,12 +96,12 @@ def _place(
         placed = _gathering.ask((version, rows[0]))
     else:
         defers = lanes.defers_waking()
-        placed = queries.enqueue(rows, terms=version, checking=checking, wake=not defers)
+        placed = queries.enqueue(rows, config_version=version, checking=checking, wake=not defers)
         if placed and defers:
             lane_ids = sorted({row["lane_id"] for row in rows})
             transaction.on_commit(lambda: lanes.wake(lane_ids))
     if not placed:
-        raise terms.Stale
+        raise configuration.Stale
     return placed
 
 
@@ -175,11 +175,11 @@ def _store_gathered(
     with borrowed() as lent:
         if len(asked) == 1:
             version, row = asked[0]
-            return [queries.enqueue([row], terms=version, wake=True, on=lent)]
+            return [queries.enqueue([row], config_version=version, wake=True, on=lent)]
         latest = max(version for version, _ in asked)
         places = [place for place, (version, _) in enumerate(asked) if version == latest]
         rows = [asked[place][1] | {"n": n} for n, place in enumerate(places)]
-        stored = queries.enqueue(rows, terms=latest, wake=True, on=lent)
+        stored = queries.enqueue(rows, config_version=latest, wake=True, on=lent)
     placed: list[list[queries.Placed]] = [[] for _ in asked]
     for one in stored:
         placed[places[one.n]] = [one._replace(n=0)]

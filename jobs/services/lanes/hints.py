@@ -20,7 +20,7 @@ LANES = 16  # remembered per queue; with many lanes each has few dead entries
 NONE: Mapping[str, tuple[int, float]] = MappingProxyType({})
 
 
-def above(queues: Sequence[str], hints: Hints) -> Mapping[str, tuple[int, float]]:
+def starting_marks(queues: Sequence[str], hints: Hints) -> Mapping[str, tuple[int, float]]:
     """Return the rank and virtual time at which a claim started, for queues with a mark."""
     if hints.ranks is None or hints.vts is None:
         return NONE
@@ -33,7 +33,7 @@ class _Low:
     rank: int
     vt: float
     looked_at: float
-    terms: int | None
+    config_version: int | None
     lanes: OrderedDict[int, int] = field(default_factory=OrderedDict)
 
 
@@ -44,7 +44,7 @@ class LowWater:
         """Start without any mark."""
         self._by_queue: dict[str, _Low] = {}
 
-    def bounds(self, queues: Sequence[str], terms: int | None = None) -> Hints:
+    def bounds(self, queues: Sequence[str], config_version: int | None = None) -> Hints:
         """Return the marks for a claim on `queues`; none for queues that are due for a full read.
 
         Marks of another configuration version are dropped: their virtual times may be of another
@@ -56,7 +56,7 @@ class LowWater:
         lanes: dict[int, int] = {}
         for queue in queues:
             low = self._by_queue.get(queue)
-            if low is None or low.terms != terms:
+            if low is None or low.config_version != config_version:
                 self._by_queue.pop(queue, None)
                 ranks.append(None)
                 vts.append(None)
@@ -75,19 +75,19 @@ class LowWater:
     def learn(
         self,
         heads: Sequence[tuple[str, int, int, int, float]],
-        terms: int | None = None,
-        above: Mapping[str, tuple[int, float]] = NONE,
+        config_version: int | None = None,
+        started_from: Mapping[str, tuple[int, float]] = NONE,
     ) -> None:
-        """Remember the heads that a claim found; `above` are the marks that the claim started from.
+        """Remember the heads that a claim found; `started_from` are its marks.
 
         A claim without a mark sets all values anew. A hinted claim never overwrites the result of
         an unhinted claim that ended meanwhile.
         """
         for queue, (rank, vt, lanes) in _latest(heads).items():
             low = self._by_queue.get(queue)
-            if low is None or low.terms != terms or queue not in above:
-                low = self._by_queue[queue] = _Low(rank, vt, monotonic(), terms)
-            elif (low.rank, low.vt) < above[queue]:
+            if low is None or low.config_version != config_version or queue not in started_from:
+                low = self._by_queue[queue] = _Low(rank, vt, monotonic(), config_version)
+            elif (low.rank, low.vt) < started_from[queue]:
                 continue
             low.rank, low.vt = rank, vt
             for lane, seq in reversed(lanes.items()):
@@ -107,15 +107,15 @@ def _latest(
     """Return the last rank and virtual time of each queue, and its last LANES in reverse order."""
     found: dict[str, tuple[int, float, dict[int, int]]] = {}
     for queue, lane, seq, rank, vt in reversed(heads):
-        known = found.get(queue)
-        if known is None:
+        mark = found.get(queue)
+        if mark is None:
             found[queue] = rank, vt, {lane: seq}
-        elif len(known[2]) < LANES:
-            known[2].setdefault(lane, seq)
+        elif len(mark[2]) < LANES:
+            mark[2].setdefault(lane, seq)
     return found
 
 
-class Waters:
+class LowWaterMarks:
     """The marks of claims that take any version key, and of each set of version keys."""
 
     def __init__(self) -> None:

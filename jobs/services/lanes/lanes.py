@@ -7,14 +7,14 @@ from typing import TypeVar
 from django.db import DatabaseError, connection, transaction
 
 from jobs import caches, extensions, queries
-from jobs.domain.claim import NAMESPACE_END, LaneKey, Share, Way, reduced
+from jobs.domain.claim import NAMESPACE_END, LaneKey, Share, SharingPolicy, reduced
 from jobs.domain.job import Job
 from jobs.domain.limits import LimitPolicy
 from jobs.extensions import LaneHooks
 from jobs.models import Lane
 from jobs.models import LaneKey as Row
 from jobs.services.lanes import limits
-from jobs.services.lanes.terms import Stale, by_latest
+from jobs.services.lanes.configuration import Stale, repeat_if_stale
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
     found = {key: _ids[key] for key in wanted if key in _ids}
     missing = sorted(wanted - found.keys())
     if missing:
-        made = by_latest(lambda: make(missing), extensions.clear_caches)
+        made = repeat_if_stale(lambda: make(missing), extensions.clear_caches)
         found |= made
         # a lane made in a transaction that rolls back does not exist
         transaction.on_commit(lambda: _ids.update(made))
@@ -40,8 +40,8 @@ def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
 
 def identities(jobs: Collection[Job]) -> dict[str, LaneKey]:
     """Return the keys of the jobs' present or last lanes, by job id."""
-    known = {job.id: job.lane_id for job in jobs}
-    rows = Row.objects.filter(id__in=set(known.values()))
+    lane_ids = {job.id: job.lane_id for job in jobs}
+    rows = Row.objects.filter(id__in=set(lane_ids.values()))
     keys = {
         row.id: LaneKey(row.queue, row.priority, row.tenant, row.route, tuple(row.limits))
         for row in rows
@@ -106,18 +106,18 @@ def _make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
 def _shares(keys: Collection[LaneKey]) -> tuple[dict[LaneKey, Share], set[int]]:
     """Return the shares that extensions give, and the configuration versions behind them."""
     weights, boosts, versions = _weights(list(keys))
-    ways: dict[str, Way] = {}
+    policies: dict[str, SharingPolicy] = {}
     for extension in extensions.implementers(LaneHooks.sharing_policies):
         version, named = extension.sharing_policies({key.queue for key in keys})
         versions.add(version)
-        ways |= named
-    apart, more = _apart({key.tenant for key in keys})
+        policies |= named
+    namespaced, more = _namespaced({key.tenant for key in keys})
     shares = {
         key: Share(
             weights.get(key, 1.0),
-            ways.get(key.queue, Way()),
+            policies.get(key.queue, SharingPolicy()),
             boosts.get(key, 0),
-            key.namespaced() if key.tenant in apart else key.queue,
+            key.namespaced() if key.tenant in namespaced else key.queue,
         )
         for key in keys
     }
@@ -147,7 +147,7 @@ def _weights(
     return weights, boosts, versions
 
 
-def _apart(tenants: Collection[str]) -> tuple[set[str], set[int]]:
+def _namespaced(tenants: Collection[str]) -> tuple[set[str], set[int]]:
     """Return the tenants with a namespace, and the configuration versions behind this set."""
     found = [
         extension.namespaced_tenants(tenants)
@@ -184,7 +184,7 @@ def wake(lane_ids: Sequence[int]) -> None:
         clear_cache()  # the heal loop offers the remaining lanes
 
 
-def set_terms(tenant: str, *, weight: float, cap: int | None) -> int:
+def set_weight_and_cap(tenant: str, *, weight: float, cap: int | None) -> int:
     """Give all lanes of a tenant a weight and a cap at once; returns how many lanes there are.
 
     `cap` bounds the tenant's active jobs over all queues; None removes the bound.

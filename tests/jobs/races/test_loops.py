@@ -17,18 +17,18 @@ from jobs.models import Depth, Event, Latency, LoopTick, Period, TenantPeriod, T
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.nack import Nack, nack
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_depths_equal_recount, assert_store_is_sound, recount
-from tests.concurrency import at_once, threads, until, wait_until_blocked, wait_until_settled
+from tests.concurrency import at_once, threads, until, wait_until_blocked, wait_until_complete
 from tests.factories import error, stored_ids
 from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
-TURNS = 20
+RUNS = 20
 
 
-class Turns:
+class CountedRuns:
     """A loop body that records its threads, and whether two ever run it at once."""
 
     def __init__(self) -> None:
@@ -50,30 +50,30 @@ class Turns:
         """Wait until this number of threads has done its runs."""
         with self._changed:
             assert self._changed.wait_for(
-                lambda: sum(turns >= TURNS for turns in self.by.values()) >= leaders, timeout=30
+                lambda: sum(runs >= RUNS for runs in self.by.values()) >= leaders, timeout=30
             )
 
 
 @pytest.fixture
-def turns(monkeypatch: pytest.MonkeyPatch, store: None) -> Iterator[Turns]:
+def runs(monkeypatch: pytest.MonkeyPatch, store: None) -> Iterator[CountedRuns]:
     """Return a loop body; copies that do not lead try again at once."""
     monkeypatch.setattr(loops, "FOLLOW_S", 0.01)
-    yield Turns()
+    yield CountedRuns()
     LoopTick.objects.filter(name="turns").delete()
 
 
-def test_of_two_copies_one_leads_and_the_other_takes_over(turns: Turns) -> None:
-    copies = [LoopRunner([Loop("turns", turns, 1)]) for _ in range(2)]
+def test_of_two_copies_one_leads_and_the_other_takes_over(runs: CountedRuns) -> None:
+    copies = [LoopRunner([Loop("turns", runs, 1)]) for _ in range(2)]
     try:
         for copy in copies:
             copy.start()
-        turns.wait_for(1)
-        assert len(turns.by) == 1, "two lead"
+        runs.wait_for(1)
+        assert len(runs.by) == 1, "two lead"
 
-        leader = next(copy for copy in copies if copy._threads[0].ident in turns.by)
+        leader = next(copy for copy in copies if copy._threads[0].ident in runs.by)
         leader.stop()
-        turns.wait_for(2)
-        assert not turns.met
+        runs.wait_for(2)
+        assert not runs.met
     finally:
         for copy in copies:
             copy.stop()
@@ -90,15 +90,15 @@ def test_a_leader_that_loses_its_connection_loses_the_lead() -> None:
     connection.close()
 
 
-def test_a_turn_of_many_batches_rests_between_them_and_is_seen_at_work(
-    turns: Turns, monkeypatch: pytest.MonkeyPatch
+def test_a_run_of_many_batches_rests_between_them_and_is_seen_at_work(
+    runs: CountedRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loops, "NOTE_S", 0.005)
-    left = [TURNS] * TURNS + [0]  # rows that each batch changes
+    left = [RUNS] * RUNS + [0]  # rows that each batch changes
     seen = threading.Event()
 
     def batch() -> int:
-        if len(left) == TURNS // 2 and LoopTick.objects.filter(name="turns").exists():
+        if len(left) == RUNS // 2 and LoopTick.objects.filter(name="turns").exists():
             seen.set()
         return left.pop(0) if left else 0
 
@@ -113,14 +113,14 @@ def test_a_turn_of_many_batches_rests_between_them_and_is_seen_at_work(
 
 
 def test_a_loop_that_rests_for_a_minute_is_seen_to_be_there(
-    turns: Turns, monkeypatch: pytest.MonkeyPatch
+    runs: CountedRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loops, "NOTE_S", 0.01)
     notes: set[object] = set()
 
     def is_noted_again() -> bool:
         notes.update(LoopTick.objects.filter(name="turns").values_list("ticked_at", flat=True))
-        return len(notes) >= TURNS
+        return len(notes) >= RUNS
 
     runner = LoopRunner([Loop("turns", lambda: 0, 60_000)])
     try:
@@ -130,7 +130,7 @@ def test_a_loop_that_rests_for_a_minute_is_seen_to_be_there(
         runner.stop()
 
 
-def test_counts_under_writers_and_two_folds_equal_a_recount() -> None:
+def test_counts_under_writers_and_two_aggregations_equal_a_recount() -> None:
     writing = threading.Event()
 
     def write(number: int) -> None:
@@ -142,10 +142,10 @@ def test_counts_under_writers_and_two_folds_equal_a_recount() -> None:
             nack([Nack(job_id, error(), requeue=job_id == ids[-1]) for job_id in ids[1:]])
 
     def count() -> int:
-        folded = 0
+        aggregated = 0
         while not writing.is_set():
-            folded += fold(25)
-        return folded
+            aggregated += aggregate_events(25)
+        return aggregated
 
     with threads(8) as start:
         counters = [start(count) for _ in range(2)]
@@ -154,12 +154,12 @@ def test_counts_under_writers_and_two_folds_equal_a_recount() -> None:
             writer.result()
         assert_depths_equal_recount()
         writing.set()
-        folded = sum(counter.result() for counter in counters)
+        aggregated = sum(counter.result() for counter in counters)
 
-    wait_until_settled()
-    while more := fold():
-        folded += more
-    assert folded == Event.objects.exclude(job_id=None).count()
+    wait_until_complete()
+    while more := aggregate_events():
+        aggregated += more
+    assert aggregated == Event.objects.exclude(job_id=None).count()
     counted = {
         (depth.queue, state_of(depth.state)): depth.jobs for depth in Depth.objects.exclude(jobs=0)
     }
@@ -171,16 +171,16 @@ def test_counts_under_writers_and_two_folds_equal_a_recount() -> None:
     assert_store_is_sound()
 
 
-def test_depths_read_while_a_fold_runs_are_never_off() -> None:
+def test_depths_read_while_an_aggregation_runs_are_never_off() -> None:
     stored_ids(200)
-    wait_until_settled()
-    fold(1)
+    wait_until_complete()
+    aggregate_events(1)
 
     def read() -> set[int]:
         return {sum(queries.depths().get("default", {}).values()) for _ in range(40)}
 
     def count() -> set[int]:
-        while fold(10):
+        while aggregate_events(10):
             pass
         return {200}
 
@@ -189,17 +189,17 @@ def test_depths_read_while_a_fold_runs_are_never_off() -> None:
 
 @pytest.mark.parametrize("table", ["ojs_total", "ojs_period", "ojs_tenant_period"])
 @spec("contract 32.6")
-def test_a_fold_that_is_killed_half_way_counts_everything_once(table: str) -> None:
+def test_an_aggregation_that_is_killed_half_way_counts_everything_once(table: str) -> None:
     ids = stored_ids(3)
     fetch(FetchRequest(("default",), count=3))
     ack([Ack(job_id) for job_id in ids[:1]])
-    fold_everything()
+    aggregate_everything()
     ack([Ack(job_id) for job_id in ids[1:]])
-    wait_until_settled()
+    wait_until_complete()
 
     with threads(1) as start, transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"SELECT 1 FROM {table} FOR UPDATE")  # noqa: S608 - fold waits for this lock
-        folding = start(fold)
+        cursor.execute(f"SELECT 1 FROM {table} FOR UPDATE")  # noqa: S608 - the aggregation waits for this lock
+        aggregating = start(aggregate_events)
         wait_until_blocked()
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY ("
@@ -208,8 +208,8 @@ def test_a_fold_that_is_killed_half_way_counts_everything_once(table: str) -> No
             " AND pid <> pg_backend_pid()"
         )
         with pytest.raises(OperationalError):
-            folding.result()
-    fold_everything()
+            aggregating.result()
+    aggregate_everything()
 
     for span_s in SPANS:
         counted = Period.objects.filter(span_s=span_s).values_list("enqueued", "completed")
@@ -222,9 +222,9 @@ def test_a_fold_that_is_killed_half_way_counts_everything_once(table: str) -> No
     assert_depths_equal_recount()
 
 
-def fold_everything() -> None:
+def aggregate_everything() -> None:
     """Aggregate all events."""
-    wait_until_settled()
-    fold()  # the first run ever only stores the start position
-    while fold():
+    wait_until_complete()
+    aggregate_events()  # the first run ever only stores the start position
+    while aggregate_events():
         pass

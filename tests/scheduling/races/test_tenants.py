@@ -17,7 +17,7 @@ from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from scheduling.services.durations import charge_durations
 from tests.asserts import assert_store_is_sound
-from tests.concurrency import at_once, threads, wait_until_settled
+from tests.concurrency import at_once, threads, wait_until_complete
 from tests.factories import DraftFactory
 from tests.spec import spec
 
@@ -63,7 +63,7 @@ def test_limits_of_tenants_hold_under_8_fetchers() -> None:
     put(enabled=False)
     store([n % 3 for n in range(120)])
     for n in range(2):
-        lanes.set_terms(f"t{n}", weight=1, cap=2)
+        lanes.set_weight_and_cap(f"t{n}", weight=1, cap=2)
 
     def work() -> list[str]:
         done: list[str] = []
@@ -120,7 +120,7 @@ def test_durations_are_charged_once_each_while_jobs_come_and_go() -> None:
     put(cost="duration")
     charge_durations()
     store([n % 5 for n in range(200)])
-    lanes.set_terms("t1", weight=2, cap=3)
+    lanes.set_weight_and_cap("t1", weight=2, cap=3)
 
     def work() -> int:
         number = 0
@@ -136,7 +136,7 @@ def test_durations_are_charged_once_each_while_jobs_come_and_go() -> None:
         return sum(charge_durations() for _ in range(20))
 
     at_once([*[work] * 4, *[charge] * 2])
-    wait_until_settled()
+    wait_until_complete()
     charge_durations()
 
     assert not Job.objects.filter(state=None).exists()

@@ -11,14 +11,14 @@ from django.db import connection, transaction
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
-from jobs import queries, spare
+from jobs import connection_pool, queries
 from jobs.domain.caller import Caller
 from jobs.domain.errors import Duplicate
 from jobs.models import Job, Ready
 from jobs.services.enqueue import gather, insert
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.gather import Gathering
-from jobs.services.lanes import lanes, terms
+from jobs.services.lanes import configuration, lanes
 from tests.concurrency import DEADLINE_S, at_once, threads
 from tests.factories import DraftFactory
 from tests.processes import until
@@ -154,7 +154,7 @@ def gathering(store: None) -> Iterator[None]:
     """Gather enqueues, as a server does."""
     with override_settings(OJS={**settings.OJS, "GATHER_ENQUEUES": True}):
         yield
-    spare.close_spare()
+    connection_pool.close_idle()
 
 
 def put(**members: Any) -> str:
@@ -169,13 +169,13 @@ def test_every_acknowledged_enqueue_of_many_threads_is_stored_once() -> None:
     def produce(thread: int) -> list[tuple[str, int]]:
         return [(put(queue=f"q{n % 3}", args=[thread, n]), thread * 1000 + n) for n in range(100)]
 
-    def change_terms() -> list[tuple[str, int]]:
+    def change_configuration() -> list[tuple[str, int]]:
         for _ in range(100):
-            queries.raise_terms()
+            queries.raise_config_version()
         return []
 
     producers = [lambda thread=thread: produce(thread) for thread in range(8)]
-    told = at_once([*producers, change_terms])
+    told = at_once([*producers, change_configuration])
 
     expected = {job_id: number for part in told for job_id, number in part}
     stored = {
@@ -210,7 +210,7 @@ def asked(gathering: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any
 def test_a_group_is_one_statement_and_keeps_what_each_request_says(
     asked: Callable[..., Any],
 ) -> None:
-    with spare.borrowed() as lent:
+    with connection_pool.borrowed() as lent:
         pass  # the pool lends this connection next
     with CaptureQueriesContext(lent) as captured:
         stored = insert._store_gathered([asked(request_id="req_a"), asked(request_id="req_b")])
@@ -222,7 +222,7 @@ def test_a_group_is_one_statement_and_keeps_what_each_request_says(
 
 
 @pytest.mark.parametrize("older", [(1, 0), (0, 1), (1, 0, 1, 0), (0, 2, 1)])
-def test_only_those_by_the_latest_terms_are_stored_and_only_they_are_told_so(
+def test_only_enqueues_with_the_latest_version_are_stored(
     asked: Callable[..., Any], older: tuple[int, ...]
 ) -> None:
     group = [asked(older=n) for n in older]
@@ -252,15 +252,15 @@ def test_one_whose_lane_is_gone_does_not_harm_the_others() -> None:
 
 
 @pytest.mark.usefixtures("gathering")
-def test_terms_that_changed_are_read_again() -> None:
+def test_a_changed_configuration_is_read_again() -> None:
     put(queue="here")
     queries.configure("here", {"max_depth": 1}, None)
-    terms_before = terms.version()
-    queries.raise_terms()
+    version_before = configuration.version()
+    queries.raise_config_version()
 
     assert put(queue="there")
 
-    assert terms.of_queues({"there"}).version > terms_before
+    assert configuration.of_queues({"there"}).version > version_before
 
 
 @pytest.mark.usefixtures("gathering")
@@ -270,14 +270,14 @@ def test_within_a_transaction_a_job_waits_for_its_commit() -> None:
         transaction.set_rollback(True)
 
     assert not Job.objects.filter(id=job_id).exists()
-    assert spare._idle == []
+    assert connection_pool._idle == []
 
 
 @pytest.mark.usefixtures("gathering")
 def test_an_id_that_the_producer_chose_goes_by_itself() -> None:
     job_id = put(id=DraftFactory.create().id, id_given=True)
 
-    assert spare._idle == []
+    assert connection_pool._idle == []
     with pytest.raises(Duplicate):
         put(id=job_id, id_given=True)
 
@@ -285,9 +285,9 @@ def test_an_id_that_the_producer_chose_goes_by_itself() -> None:
 @pytest.mark.usefixtures("gathering")
 def test_the_connection_used_last_is_used_next_and_one_that_the_server_ended_is_made_anew() -> None:
     put()
-    (first,) = spare._idle
+    (first,) = connection_pool._idle
     put()
-    assert spare._idle == [first]
+    assert connection_pool._idle == [first]
     with first.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         pid = cursor.fetchone()[0]
@@ -295,7 +295,7 @@ def test_the_connection_used_last_is_used_next_and_one_that_the_server_ended_is_
         cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
 
     assert put()  # immediately: the borrower replaces the broken connection
-    assert spare._idle == [first]
+    assert connection_pool._idle == [first]
 
 
 @pytest.mark.usefixtures("gathering")

@@ -24,7 +24,7 @@ from jobs.services.read.show import show
 from jobs.services.record.events import EventFilter, event_name, latest
 from jobs.services.upkeep.heal import heal
 from tests.asserts import assert_state, assert_store_is_sound
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import error, stored_ids
 from tests.spec import spec
 
@@ -53,7 +53,7 @@ def pass_time(seconds: float) -> None:
 
 def told() -> list[str]:
     """Return the names of all rate limit events, in order."""
-    wait_until_settled()
+    wait_until_complete()
     found, _ = latest(EventFilter(types=("rate_limit.*",)), limit=100)
     return [event_name(event) for event in reversed(found)]
 
@@ -140,11 +140,11 @@ def test_throttle_spaces_starts() -> None:
 @spec("RL-4")
 def test_the_most_restrictive_limit_counts() -> None:
     configure("default", {"concurrency": 3})
-    lanes.set_terms("_default", weight=1, cap=2)
+    lanes.set_weight_and_cap("_default", weight=1, cap=2)
     ids = limited(5, concurrency=4, rate={"limit": 4, "period": "PT1M"})
 
     assert fetched() == ids[:2]
-    lanes.set_terms("_default", weight=1, cap=9)
+    lanes.set_weight_and_cap("_default", weight=1, cap=9)
     assert fetched() == ids[2:3]
     configure("default", {"concurrency": None})
     assert fetched() == ids[3:4]

@@ -46,12 +46,12 @@ from jobs.services.outcome.progress import Progress, report
 from jobs.services.outcome.promote import promote
 from jobs.services.outcome.reap import reap, reap_dead_workers
 from jobs.services.outcome.retain import Retainer
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from jobs.services.upkeep.heal import heal
 from jobs.services.upkeep.reset import reset
 from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.asserts import assert_refused, assert_store_is_sound, assert_times_in_order
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import FAR, DraftFactory, error
 
 HOUR_MS = 3_600_000
@@ -474,9 +474,9 @@ class Lifecycle(RuleBasedStateMachine):
         del self.jobs[job.id]
 
     @rule()
-    def fold(self) -> None:
+    def aggregate_events(self) -> None:
         """Aggregation changes no job."""
-        fold()
+        aggregate_events()
 
     @precondition(lambda self: self.among(*TERMINAL))
     @rule(pick=st.integers(0, 99))
@@ -486,9 +486,9 @@ class Lifecycle(RuleBasedStateMachine):
         at = queries.now() - timedelta(days=200)  # equal in both tables
         for table in (Row, Finished):
             table.objects.filter(id=job.id).update(finished_at=at)
-        wait_until_settled()
-        fold()
-        while fold():
+        wait_until_complete()
+        aggregate_events()
+        while aggregate_events():
             pass
         Retainer()()
         del self.jobs[job.id]
