@@ -124,7 +124,7 @@ class FairScheduling(ClaimHooks, LaneHooks, ConfigurationHooks, ReportHooks, Ope
     def sharing_policies(self, queues: Collection[str]) -> tuple[int, Mapping[str, Way]]:
         """Return the sharing policy of queues, as the pools define it."""
         pools = pool_cache.current()
-        return pools.version, {queue: pools.way_of(queue) for queue in queues}
+        return pools.version, {queue: pools.sharing_policy_of(queue) for queue in queues}
 
     @override
     def clear_caches(self) -> None:

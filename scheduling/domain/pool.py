@@ -81,7 +81,7 @@ class TenantWeights:
             "cost": self.cost.value, "scope": self.scope.value,
         }  # fmt: skip
 
-    def way(self, pool: str | None) -> Way:
+    def sharing_policy(self, pool: str | None) -> Way:
         """Return the sharing policy for the lanes of a queue that counts for `pool`."""
         if not self.enabled:
             return Way(is_ordered=True)

@@ -60,8 +60,10 @@ def _by(pools: Pools, claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
         pool_cap=pool.concurrency if pool else None,
         turns=_of_pool(pool, queues, pools) if pool else _of_request(pools, request, queues),
         terms=pools.version,
-        restless=frozenset(q for q in queues if pools.way_of(q).is_restless),
-        scopes={q: scope for q in queues if (scope := pools.way_of(q).scope) is not None},
+        restless=frozenset(q for q in queues if pools.sharing_policy_of(q).is_restless),
+        scopes={
+            q: scope for q in queues if (scope := pools.sharing_policy_of(q).scope) is not None
+        },
     )
 
 

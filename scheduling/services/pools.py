@@ -206,7 +206,7 @@ def _share(before: Pools, queues: Iterable[str]) -> None:
             one
             for one in queues
             if after.tenants_of(one) != before.tenants_of(one)
-            or after.way_of(one) != before.way_of(one)
+            or after.sharing_policy_of(one) != before.sharing_policy_of(one)
         ],
     )
 
