@@ -44,7 +44,7 @@ class _Parcel:
     way: FederationMeta
     delivery: Delivery | None = None
     attempt: Attempt | None = None
-    hops_told: int = 0
+    hops_reported: int = 0
     result: Enqueued | None = None
     error: Refusal | None = None
 
@@ -110,7 +110,7 @@ def _deliver(state: State, parcels: Sequence[_Parcel], headers: Mapping[str, str
         calls = [_call(state, group, headers) for group in groups]
         answers = (yield from guarded(state, calls)) if calls else []
         for group, answer in zip(groups, answers, strict=True):
-            _settle(group, answer)
+            _record_answer(group, answer)
 
 
 def _take_aim(state: State, parcel: _Parcel) -> Steps[None]:
@@ -135,9 +135,9 @@ def _take_aim(state: State, parcel: _Parcel) -> Steps[None]:
         state.aimed(parcel.attempt.region)
     if parcel.attempt is None and parcel.result is None and parcel.error is None:
         parcel.error = delivery.failure(state.config.health_check.interval_seconds)
-    for hop in delivery.hops[parcel.hops_told :]:
+    for hop in delivery.hops[parcel.hops_reported :]:
         state.failed_over(hop, parcel.federation_id)
-    parcel.hops_told = len(delivery.hops)
+    parcel.hops_reported = len(delivery.hops)
 
 
 @dataclass(slots=True)
@@ -191,7 +191,7 @@ def _envelope(state: State, parcel: _Parcel, routed_at: str) -> dict[str, Any]:
 # --- answers --------------------------------------------------------------------------------------
 
 
-def _settle(group: _Group, answer: Answer) -> None:
+def _record_answer(group: _Group, answer: Answer) -> None:
     items = _items(group, answer) if isinstance(answer, Reply) else None
     for n, parcel in enumerate(group.parcels):
         delivery = parcel.delivery
@@ -203,7 +203,7 @@ def _settle(group: _Group, answer: Answer) -> None:
         report = answer.report
         if items is not None and group.is_via_hub:
             report = _of_item(items[n], report)
-        delivery.settle(report)
+        delivery.record_report(report)
         if isinstance(answer, Reply) and report.fate is Fate.ANSWERED:
             if items is not None:
                 _read_job(group, parcel, items[n], answer)

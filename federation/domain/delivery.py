@@ -1,7 +1,7 @@
 """The delivery of one job: the next region after the report of the last attempt.
 
-Spec: contract 23.3. Pure: a driver calls `next_attempt`, sends, and calls `settle`, until a region
-answers or no region is left. The module also has the rules for the meaning of answers.
+Spec: contract 23.3. Pure: a driver calls `next_attempt`, sends, and calls `record_report`, until a
+region answers or no region is left. The module also has the rules for the meaning of answers.
 """
 
 from collections.abc import Sequence
@@ -183,7 +183,7 @@ class Delivery:
         fate = Fate.AMBIGUOUS if self._is_repeated else Fate.NOT_SENT
         self._skip(Report(fate, reason=BREAKER_OPEN))
 
-    def settle(self, report: Report) -> None:
+    def record_report(self, report: Report) -> None:
         """Record the end of the attempt."""
         if report.fate is Fate.ANSWERED:
             self._is_over = True

@@ -61,7 +61,7 @@ class Snapshot:
     health: Mapping[str, Health]
     loads: Mapping[str, Load]
     now: float = 0.0
-    turn: int = 0  # counts the decisions: round-robin
+    decisions: int = 0  # made so far: round-robin
 
 
 def decide(
@@ -194,7 +194,7 @@ class _Choice:
     def _view(self) -> View:
         return View(
             self.config, self.health, self.snapshot.loads, self.snapshot.now,
-            self.snapshot.turn, self.job.federation_id or str(self.snapshot.turn),
+            self.snapshot.decisions, self.job.federation_id or str(self.snapshot.decisions),
         )  # fmt: skip
 
     # --- obstacles --------------------------------------------------------------------------------

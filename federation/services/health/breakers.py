@@ -70,7 +70,7 @@ def _take_probe(region_id: str, rules: Rules) -> bool:
     return waiting.filter(region=region_id).update(breaker=State.HALF_OPEN, probe_until=lease) == 1
 
 
-def settle(region_id: str, permit: Permit, verdict: Verdict, rules: Rules) -> None:
+def record_outcome(region_id: str, permit: Permit, verdict: Verdict, rules: Rules) -> None:
     """Record the outcome of a call, and emit events of changes.
 
     A success that changes nothing is one statement without locks.
@@ -87,7 +87,7 @@ def settle(region_id: str, permit: Permit, verdict: Verdict, rules: Rules) -> No
             return
         now = registry.seconds(row.now)
         before = registry.breaker_of(row)
-        after = machine.settle(before, permit, verdict.outcome, now, rules)
+        after = machine.record_outcome(before, permit, verdict.outcome, now, rules)
         told = _noted(row, verdict)
         _store(row, after)
         tell([*told, *_changed(region_id, before, after, verdict.error)])

@@ -27,7 +27,7 @@ from federation.services.registry import outbound
 from federation.services.registry.regions import registry
 from federation.services.replication.capture import BATCH, capture
 from federation.services.replication.replication import Terms, terms
-from federation.services.replication.settle import settle_adoptions
+from federation.services.replication.close_adoptions import close_adoptions
 from jobs.conf import read_anew
 from jobs.domain import jsonio
 from jobs.domain.times import format_time
@@ -108,7 +108,7 @@ class Replicator:
         under_way = [one.sending.future for one in self._peers.values() if one.sending]
         wait(under_way, timeout=PATIENCE_S)
         done += sum(self._heard(peer) for peer in self._peers.values())
-        done += settle_adoptions(known)
+        done += close_adoptions(known)
         waits = SOON_S if any(one.sending for one in self._peers.values()) else MAX_PAUSE_S
         pause = min(waits, known.rules.interval_seconds)
         self._next = monotonic() + (0.0 if self._is_behind else pause)

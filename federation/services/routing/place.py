@@ -193,9 +193,9 @@ def _stored_here(store: Store, envelope: dict[str, Any], delivery: Delivery) -> 
         report = answered(problem.status, float(wait) if wait.isdigit() else 0.0)
         if report.fate is Fate.ANSWERED:
             raise
-        delivery.settle(report)
+        delivery.record_report(report)
         return None
-    delivery.settle(answered(status))
+    delivery.record_report(answered(status))
     return status, body, headers
 
 
@@ -208,7 +208,7 @@ def _asked(
 ) -> Reply | None:
     """Send the attempt to another region; returns its answer if it is final for the client."""
     if attempt.is_via_hub and sender.is_forwarded:
-        delivery.settle(Report(Fate.NOT_SENT, reason="two hubs would ask one another"))
+        delivery.record_report(Report(Fate.NOT_SENT, reason="two hubs would ask one another"))
         return None
     region, rules = config.region(attempt.ask), config.breaker_rules
     permit = breakers.admit(attempt.ask, rules)
@@ -219,8 +219,8 @@ def _asked(
     report = answer.report
     if not (isinstance(answer, Failure) and answer.is_own):
         failed = None if report.fate is Fate.ANSWERED else report.reason
-        breakers.settle(region.id, permit, Verdict(report.outcome, failed), rules)
-    delivery.settle(report)
+        breakers.record_outcome(region.id, permit, Verdict(report.outcome, failed), rules)
+    delivery.record_report(report)
     is_answer = isinstance(answer, Reply) and report.fate is Fate.ANSWERED
     return answer if is_answer and isinstance(answer, Reply) else None
 

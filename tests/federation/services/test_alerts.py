@@ -111,7 +111,7 @@ def test_clock_of_a_region_is_compared_with_the_one_here(stubs: Stubs) -> None:
         Outcome.SUCCESS, None, Status.HEALTHY, 5.0,
         now() - timedelta(seconds=300),
     )  # fmt: skip
-    breakers.settle("eu", with_permit, off, registry().configured.breaker_rules)
+    breakers.record_outcome("eu", with_permit, off, registry().configured.breaker_rules)
 
     (alert,) = alerts_of(*KINDS)
     assert (alert.kind, alert.subject) == ("region_skewed", "eu")
