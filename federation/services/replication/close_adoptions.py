@@ -14,7 +14,7 @@ from federation.domain.meta import FEDERATION_ID
 from federation.domain.order import milliseconds
 from federation.queries import OpenAdoption
 from federation.services.replication.conflicts import conflict
-from federation.services.replication.replication import Terms
+from federation.services.replication.replication import ReplicationConfig
 from jobs.domain import jsonio
 from jobs.domain.job import Job
 from jobs.services.outcome.cancel import end
@@ -25,16 +25,16 @@ BATCH = 200
 ACTOR = "federation"
 
 
-def close_adoptions(known: Terms) -> int:
+def close_adoptions(config: ReplicationConfig) -> int:
     """Handle one batch of adoptions by other regions; returns how many there were.
 
     Locks: the copies, SKIP LOCKED, then the jobs that are cancelled.
     """
     with transaction.atomic():
-        found = queries.open_adoptions(known.local, BATCH)
+        found = queries.open_adoptions(config.local, BATCH)
         if not found:
             return 0
-        replaced = _replaced(found, known.local)
+        replaced = _replaced(found, config.local)
         ended = {row.id for row in end(sorted(replaced), ACTOR, "adopted elsewhere", active=False)}
         tell([_told(one, job, is_ended=job.id in ended) for one, job in replaced.values()])
         queries.close_adoptions(found)
