@@ -4,7 +4,7 @@
     def send_mail(address: str, *, subject: str = "") -> None: ...
 
     send_mail.enqueue("ada@example.org")            # in the caller's transaction
-    send_mail.options(delay=60).enqueue("…")        # the same with other terms
+    send_mail.options(delay=60).enqueue("…")        # the same with other options
     send_mail("ada@example.org")                    # a plain call, no job
 
     @job("invoice.generate", versions=">=1.0 <3.0")  # jobs of these versions alone
@@ -148,7 +148,7 @@ class JobHandler(Generic[P, R]):
 
     function: Callable[P, R]
     type: str
-    terms: dict[str, Any] = field(default_factory=dict)  # envelope members of every job
+    members: dict[str, Any] = field(default_factory=dict)  # envelope members of every job
     idempotent: bool = False  # may run twice after a crash, so results may be acked in batches
     versions: str | None = None  # of accepted jobs; None: any
     accept_unversioned: bool = True  # it accepts jobs without a version, too
@@ -162,9 +162,9 @@ class JobHandler(Generic[P, R]):
         """Run the function here and now."""
         return self.function(*args, **kwargs)
 
-    def options(self, **terms: Any) -> "JobHandler[P, R]":
-        """Return the handler with other terms: queue, priority, delay (seconds), meta, …"""
-        return replace(self, terms={**self.terms, **_terms(terms)})
+    def options(self, **options: Any) -> "JobHandler[P, R]":
+        """Return the handler with other options: queue, priority, delay (seconds), meta, …"""
+        return replace(self, members={**self.members, **_members_of(options)})
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job | None:
         """Store a job with these arguments; None when middleware dropped it.
@@ -173,7 +173,7 @@ class JobHandler(Generic[P, R]):
         that the function does not accept, OJSError for values that the envelope does not accept.
         """
         draft = parse_job(
-            {**self.terms, "type": self.type, "args": self.bind(args, kwargs)},
+            {**self.members, "type": self.type, "args": self.bind(args, kwargs)},
             limits=limits(),
         )
         return enqueue([draft])[0]
@@ -195,8 +195,8 @@ class JobHandler(Generic[P, R]):
 KEYWORDS = "__kwargs__"  # marks the object of a call's keyword arguments
 
 
-def _terms(terms: dict[str, Any]) -> dict[str, Any]:
-    renamed = dict(terms)
+def _members_of(options: dict[str, Any]) -> dict[str, Any]:
+    renamed = dict(options)
     if "timeout" in renamed:
         renamed["timeout_ms"] = round(renamed.pop("timeout") * 1000)
     if "delay" in renamed:
@@ -210,21 +210,21 @@ def job(
     idempotent: bool = False,
     versions: str | None = None,
     accept_unversioned: bool = True,
-    **terms: Any,
+    **options: Any,
 ) -> Callable[[Callable[P, R]], JobHandler[P, R]]:
     """Register a function as the handler of a job type.
 
-    Terms are members of the envelope (queue, priority, retry, meta, tags, …), besides `timeout` and
-    `delay` in seconds. With `versions` the worker requests these versions of the type alone.
+    `options` are members of the envelope (queue, priority, retry, meta, tags, …), besides `timeout`
+    and `delay` in seconds. With `versions` the worker requests these versions of the type alone.
     Several handlers may share a type if their ranges do not overlap. Jobs without a version go to
     the handler of the latest versions that accepts them: not with `accept_unversioned` False.
-    Raises ValueError when a job could have two handlers, or for a wrong term.
+    Raises ValueError when a job could have two handlers, or for a wrong option.
     """
     taken = ANY if versions is None else parse_range(versions)
     if any(not other.range.meet(taken).is_empty for other in _registry.get(type, ())):
         raise ValueError(f"job type {type!r} has a handler already")
-    chosen = _terms(terms)
-    parse_job({**chosen, "type": type, "args": []})  # wrong terms fail at import
+    chosen = _members_of(options)
+    parse_job({**chosen, "type": type, "args": []})  # wrong options fail at import
 
     def register(function: Callable[P, R]) -> JobHandler[P, R]:
         handler = JobHandler(function, type, chosen, idempotent, versions, accept_unversioned)
@@ -266,6 +266,8 @@ def handled_queues() -> tuple[str, ...]:
     Other queues are left out: their jobs may be meant for workers in other languages.
     """
     named = {
-        str(handler.terms.get("queue", "default")) for one in _registry.values() for handler in one
+        str(handler.members.get("queue", "default"))
+        for one in _registry.values()
+        for handler in one
     }
     return tuple(sorted(named, key=lambda name: (name != "default", name)))

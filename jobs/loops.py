@@ -27,10 +27,10 @@ from jobs.services.outcome.reap import reap, reap_dead_workers
 from jobs.services.outcome.replay import replay_once
 from jobs.services.outcome.retain import retain
 from jobs.services.outcome.stall import stall
-from jobs.services.record.fold import BATCH, fold
+from jobs.services.record.aggregate import BATCH, aggregate_events
 from jobs.services.record.log import BATCH as LINES
 from jobs.services.record.log import log
-from jobs.services.record.reconcile import reconcile_in_turn
+from jobs.services.record.reconcile import reconcile_once
 from jobs.services.upkeep.heal import heal
 from jobs.services.upkeep.statistics import refresh_statistics
 from jobs.trouble import Attempts
@@ -50,10 +50,10 @@ CORE = (
     # Each run makes a new version of every changed counter, one per tenant and state. These
     # versions stay while a snapshot is held, and the next runs read all of them. So a run is not
     # repeated at once for newer events, and a long run is followed by a long pause.
-    Loop("fold", fold, 500, full=BATCH // 2, longest_ms=2000),
+    Loop("fold", aggregate_events, 500, full=BATCH // 2, longest_ms=2000),
     Loop("log", log, 500, full=LINES),
     Loop("heal", heal, 1000),
-    Loop("reconcile", reconcile_in_turn, 300_000),
+    Loop("reconcile", reconcile_once, 300_000),
     Loop("drain", drain, 1000),
     Loop("pressure", watch_pressure, 1000),
     Loop("replay", replay_once, 60_000),

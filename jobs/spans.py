@@ -153,10 +153,10 @@ def _produced(tracer: "Tracer", draft: JobDraft, caller: Caller) -> "Span":
         f"{draft.queue} enqueue", parent, SpanKind.PRODUCER, _facts(draft, "send")
     )
     if "traceparent" not in brought and conf().trace_inject:
-        told: dict[str, str] = {}
+        carrier: dict[str, str] = {}
         w3c = tracecontext.TraceContextTextMapPropagator()
-        w3c.inject(told, trace.set_span_in_context(span))
-        draft.meta = {**draft.meta, **told}
+        w3c.inject(carrier, trace.set_span_in_context(span))
+        draft.meta = {**draft.meta, **carrier}
     return span
 
 

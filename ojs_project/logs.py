@@ -42,7 +42,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Render one line."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        told = dict(_told(record))
+        extra = dict(_extra(record))
         line = {
             "timestamp": at.replace("+00:00", "Z"),
             "severity": NAMES.get(record.levelname, record.levelname),
@@ -50,8 +50,8 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
             "component": _of_logger(COMPONENTS, record.name) or "server",
             **({"category": category} if (category := _category(record)) else {}),
-            **{MEMBERS[name]: told.pop(name) for name in MEMBERS if name in told},
-            "attributes": {"logger": record.name, **told},
+            **{MEMBERS[name]: extra.pop(name) for name in MEMBERS if name in extra},
+            "attributes": {"logger": record.name, **extra},
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
@@ -67,11 +67,11 @@ class TextFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the base's name
         """Render the line, to which the base adds a traceback."""
-        told = (f"{name}={_plain(value)}" for name, value in _told(record))
-        return " ".join((super().formatMessage(record), *told))
+        extra = (f"{name}={_plain(value)}" for name, value in _extra(record))
+        return " ".join((super().formatMessage(record), *extra))
 
 
-def _told(record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
+def _extra(record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
     return ((name, value) for name, value in record.__dict__.items() if name not in STANDARD)
 
 

@@ -138,7 +138,7 @@ def _delete(*, is_shared: bool) -> None:
             allowed = "SELECT set_config('ojs.audit_removal', 'on', true)"
             cursor.execute("; ".join([allowed, *map("DELETE FROM {}".format, filled)]))
         if is_shared:
-            queries.raise_terms()  # other processes cache the configuration of queues
+            queries.raise_config_version()  # other processes cache the configuration of queues
 
 
 @pytest.fixture(scope="session")

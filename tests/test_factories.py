@@ -8,7 +8,7 @@ from jobs.domain.states import State
 from jobs.models import Event, Ready
 from jobs.models import Job as Row
 from jobs.services.outcome.dead_letter import delete
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import (
     assert_depths_equal_recount,
     assert_events_replay,
@@ -33,10 +33,10 @@ def test_a_job_in_each_state_is_sound(state: State) -> None:
     assert_store_is_sound()
 
 
-def test_all_states_together_folded_and_thinned_are_sound() -> None:
+def test_all_states_together_aggregated_and_thinned_are_sound() -> None:
     jobs = {state: JobFactory.create(state=state, queue=state.value) for state in State}
     delete(jobs[State.DISCARDED].id)
-    while fold():
+    while aggregate_events():
         pass
 
     assert_store_is_sound()

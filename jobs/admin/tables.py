@@ -126,11 +126,11 @@ class WorkerAdmin(ReadOnly):
         self._direct(request, queryset, "terminate")
 
     def _direct(self, request: HttpRequest, queryset: QuerySet[models.Worker], verb: str) -> None:
-        def tell(row: models.Worker, who: Caller) -> None:
+        def direct(row: models.Worker, who: Caller) -> None:
             with audited(who, f"worker.{verb}", row.id):
                 workers.direct(row.id, verb)
 
-        each(request, queryset, tell, "workers learn it from their next heartbeat")
+        each(request, queryset, direct, "workers learn it from their next heartbeat")
 
 
 @admin.register(models.LoopTick)

@@ -73,7 +73,7 @@ class OJSView(APIView):
     began: float
     http: HttpRequest  # Django's own; DRF's takes a detour for each attribute
     allowance: Allowance
-    told: dict[str, str]  # headers that services add to the answer
+    answer_headers: dict[str, str]  # headers that services add to the answer
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check version and access before the handler runs, instead of all of DRF's checks."""
@@ -165,7 +165,7 @@ class OJSView(APIView):
             self.principal.tenant if self.principal.is_narrowed else None,
             self.identity,
             block_ms(self.http),
-            self.told,
+            self.answer_headers,
             self.http.META.get("REMOTE_ADDR"),
             self._stamps(),
             asks=[
@@ -227,7 +227,7 @@ class OJSView(APIView):
         """Add the headers that every answer has."""
         answer: Answer = response
         answer.settle(self.http)
-        stamp(answer, self.identity, self.allowance.headers() | self.told)
+        stamp(answer, self.identity, self.allowance.headers() | self.answer_headers)
         match = self.http.resolver_match
         route = (match and match.url_name) or "unknown"
         method = request.method or ""
@@ -240,7 +240,7 @@ class OJSView(APIView):
         self.began = perf_counter()
         self.http = request
         self.allowance = Allowance()
-        self.told = {}
+        self.answer_headers = {}
         return Request(request)  # no parsers and authenticators of DRF
 
     def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:

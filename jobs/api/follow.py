@@ -20,7 +20,7 @@ from jobs.domain.place import FIRST, Place, read_place
 from jobs.services.record.events import EventFilter, StoredEvent, following, kept
 from jobs.stream.feed import Feed
 from jobs.stream.places import Places
-from jobs.stream.subscription import Scope, Subscription, Told
+from jobs.stream.subscription import Scope, SharedEvent, Subscription
 
 RETRY_MS = 3000
 REPLAY = 500  # events read at a time to resume
@@ -125,10 +125,10 @@ def _frames(
     plan: Plan, member: Subscription, after: str | None, is_welcome: Callable[[], bool]
 ) -> Iterator[bytes]:
     yield b"retry: %d\n\n" % RETRY_MS
-    told: set[Place] = set()
+    sent: set[Place] = set()
     try:
         if after is not None:
-            yield from _resumed(plan, member, after, told)
+            yield from _resumed(plan, member, after, sent)
         opening, is_over = plan.opening()
     finally:
         connections.close_all()
@@ -137,7 +137,7 @@ def _frames(
     checked = monotonic()
     while not is_over:
         batch, dropped = member.take(interval_s)
-        fresh = [one for one in batch if one.event.place not in told]
+        fresh = [one for one in batch if one.event.place not in sent]
         chunk = dropped_frame(plan.channel, dropped) if dropped else b""
         chunk += b"".join(_shared(one, plan) for one in fresh)
         is_over = any(plan.is_last(one.event) for one in fresh)
@@ -150,16 +150,16 @@ def _frames(
             is_over = is_over or not is_welcome()
 
 
-def _shared(told: Told, plan: Plan) -> bytes:
+def _shared(shared: SharedEvent, plan: Plan) -> bytes:
     """Render an event once for all clients with the same renderer."""
-    known = told.rendered.get(plan.render)
-    if known is None:
-        known = told.rendered[plan.render] = plan.render(told.event)
-    return bytes(known)
+    frame = shared.rendered.get(plan.render)
+    if frame is None:
+        frame = shared.rendered[plan.render] = plan.render(shared.event)
+    return bytes(frame)
 
 
-def _resumed(plan: Plan, member: Subscription, after: str, told: set[Place]) -> Iterator[bytes]:
-    """Send missed events, then join the live events; `told` gets events that may come twice."""
+def _resumed(plan: Plan, member: Subscription, after: str, sent: set[Place]) -> Iterator[bytes]:
+    """Send missed events, then join the live events; `sent` gets events that may come twice."""
     place = read_place(after) or FIRST
     ends = kept()
     if ends and place.stamp < ends[0].stamp:
@@ -176,7 +176,7 @@ def _resumed(plan: Plan, member: Subscription, after: str, told: set[Place]) -> 
     has_more = True
     while has_more:
         found, has_more = _page(plan, place, settled=False)
-        told.update(event.place for event in found)
+        sent.update(event.place for event in found)
         yield b"".join(map(plan.render, found))
         place = found[-1].place if found else place
 

@@ -95,8 +95,8 @@ def _backend(found: Health) -> dict[str, Any]:
     if found.error:
         return {"type": "postgres", "status": "unhealthy", "latency_ms": 0, "error": found.error}
     status = "degraded" if found.is_slow or found.writes else "ok"
-    told = {"error": found.writes} if found.writes else {}
-    return {"type": "postgres", "status": status, "latency_ms": found.latency_ms, **told}
+    failure = {"error": found.writes} if found.writes else {}
+    return {"type": "postgres", "status": status, "latency_ms": found.latency_ms, **failure}
 
 
 def _system(found: Health) -> dict[str, Any]:

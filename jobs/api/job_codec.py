@@ -79,12 +79,12 @@ def _envelope(job: Job, more: Mapping[str, Any]) -> bytes:
         shown["dead_letter"] = job.dead_letter
     if job.version is not None:
         shown["version"] = orjson.Fragment(job.version)
-    _add_told(shown, job)
+    _add_notices(shown, job)
     shown.update(more)
     return _splice(orjson.dumps(shown, option=orjson.OPT_UTC_Z), job.attributes)
 
 
-def _add_told(shown: dict[str, Any], job: Job) -> None:
+def _add_notices(shown: dict[str, Any], job: Job) -> None:
     if job.warnings:
         shown["warnings"] = list(job.warnings)
     if job.progress is not None:

@@ -27,7 +27,7 @@ from jobs.domain.times import format_time
 from jobs.services.health.vitals import Vital, Vitals
 from jobs.services.read.show import show
 from jobs.services.record.events import EventFilter, StoredEvent, event_name, latest
-from jobs.stream.subscription import Scope, Subscription, Told
+from jobs.stream.subscription import Scope, SharedEvent, Subscription
 
 LAST = 1
 MOST_EVENTS_PER_S = 50  # of jobs; further events are left out
@@ -124,8 +124,8 @@ def _stats_frames(member: Subscription, is_welcome: Callable[[], bool]) -> Itera
                 return
             chunk = _metrics_frame()
         batch, _ = member.take(max(0.0, due - monotonic()))
-        shown = [told for told in batch if told.event.kind in OTHERS]
-        jobs = [told for told in batch if told.event.kind not in OTHERS][:left]
+        shown = [shared for shared in batch if shared.event.kind in OTHERS]
+        jobs = [shared for shared in batch if shared.event.kind not in OTHERS][:left]
         left -= len(jobs)
         chunk += b"".join(map(_stats_event, shown + jobs))
         if chunk:
@@ -177,8 +177,8 @@ def encode_vitals(now: Vital) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _stats_event(told: Told) -> bytes:
-    event = told.event
+def _stats_event(shared: SharedEvent) -> bytes:
+    event = shared.event
     error = event.data.get("error")
     shown = {
         "job_id": event.job_id,

@@ -112,7 +112,7 @@ class JobEvents(JobDetail, StreamView):
         # the end is needed with any filter of types, so only rendering applies the filter
         wanted = replace(asked, job_id=job_id, types=())
         is_resumed = last_event_id(self) is not None
-        if job.finished_at is not None and is_resumed and _is_told(self, wanted):
+        if job.finished_at is not None and is_resumed and _has_received_all(self, wanted):
             return Answer(None, status=204)
         return follow(
             self,
@@ -121,23 +121,23 @@ class JobEvents(JobDetail, StreamView):
                 Scope(job_id=job_id),
                 wanted,
                 render(asked.types),
-                lambda: self._end(job_id, asked.types, is_told=is_resumed),
+                lambda: self._end(job_id, asked.types, is_sent=is_resumed),
                 is_end,
             ),
         )
 
-    def _end(self, job_id: str, types: tuple[str, ...], *, is_told: bool) -> tuple[bytes, bool]:
+    def _end(self, job_id: str, types: tuple[str, ...], *, is_sent: bool) -> tuple[bytes, bool]:
         """Return the frame of a job's end, unless a resume sent it; no more events will come."""
         if self.visible(job_id).finished_at is None:
             return b"", False
         found, _ = latest(EventFilter(job_id=job_id), limit=LAST)
         last = next((event for event in found if event.to_state in ENDS), None)
-        if is_told or last is None or not names(last, types):
+        if is_sent or last is None or not names(last, types):
             return b"", True
         return frame(STATE_CHANGED, state_changed(last), last.place.number), True
 
 
-def _is_told(view: OJSView, wanted: EventFilter) -> bool:
+def _has_received_all(view: OJSView, wanted: EventFilter) -> bool:
     """Return whether a client that reconnects has received all events."""
     place = read_place(last_event_id(view) or "") or FIRST
     wanted = replace(wanted, with_moves=True)

@@ -14,7 +14,7 @@ class Caller:
     tenant_header: str | None = None
     request_id: str | None = None
     block_ms: int = 0  # in a full queue of the strategy `block`: how long to wait
-    told: dict[str, str] = field(default_factory=dict)  # headers for the answer
+    answer_headers: dict[str, str] = field(default_factory=dict)  # headers for the answer
     address: str | None = None  # of the client
     # defaults that the request adds to the meta of its jobs
     stamps: Mapping[str, str] | None = None

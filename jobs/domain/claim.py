@@ -95,9 +95,9 @@ class ClaimPlan:
 
     `restless` are queues with non-monotonic lanes: their virtual times may fall, so low-water marks
     do not apply. `routes` null accepts any version key; `refuses` states that there are others.
-    `turns` null: each queue until it is empty, in their order. `terms` is the configuration version
-    that the plan follows from, null: none. `scopes` names the scope of each queue that tenants
-    share over several queues.
+    `turns` null: each queue until it is empty, in their order. The plan follows from
+    `config_version`, null: from none. `scopes` names the scope of each queue that tenants share
+    over several queues.
     """
 
     queues: tuple[str, ...]
@@ -108,7 +108,7 @@ class ClaimPlan:
     pool: str | None = None
     pool_cap: int | None = None
     turns: Turns | None = None
-    terms: int | None = None
+    config_version: int | None = None
     restless: frozenset[str] = frozenset()
     scopes: Mapping[str, str] = field(default_factory=dict)
 

@@ -1,7 +1,8 @@
 """Latencies in fixed buckets whose bounds grow by a fifth each. Spec: contract 32.6.
 
 Bucket n holds latencies above 1.2 to the power of n - 1 and up to 1.2 to the power of n
-milliseconds. Bucket 0 holds all latencies up to one. `sql/record/fold.sql` assigns the buckets.
+milliseconds. Bucket 0 holds all latencies up to one. The statement
+`sql/record/aggregate_events.sql` assigns the buckets.
 """
 
 from collections.abc import Mapping

@@ -62,7 +62,7 @@ class Pressure:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueTerms:
+class QueuePolicy:
     """The effect of a configuration on an enqueue; defaults for absent members."""
 
     bound: Bound | None = None
@@ -85,10 +85,10 @@ class QueueTerms:
         return parse_retry(self.default_retry, of_server, max_attempts=None)
 
 
-def terms_of(config: Mapping[str, Any], *, is_draining: bool = False) -> QueueTerms:
+def policy_of(config: Mapping[str, Any], *, is_draining: bool = False) -> QueuePolicy:
     """Read a stored configuration."""
     pressure = config.get("backpressure") or {}
-    return QueueTerms(
+    return QueuePolicy(
         bound=Bound(**pressure) if pressure else None,
         visibility_ms=config.get("visibility_timeout_ms"),
         timeout_ms=config.get("default_timeout_ms"),

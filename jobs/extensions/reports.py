@@ -45,7 +45,7 @@ class Alerts(NamedTuple):
     """
 
     rows: Mapping[str, NotedRows]
-    tell: Callable[[Sequence[Noted]], Iterable[Alert]]  # called if there are rows
+    describe: Callable[[Sequence[Noted]], Iterable[Alert]]  # called if there are rows
 
 
 class TenantLabels(NamedTuple):

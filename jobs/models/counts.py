@@ -189,7 +189,7 @@ class TenantLabel(models.Model):
 
 
 class Tally(models.Model):
-    """Totals of emitted events that are counted by kind: see sql/record/fold.sql."""
+    """Totals of emitted events that are counted by kind: see sql/record/aggregate_events.sql."""
 
     pk = models.CompositePrimaryKey("kind", "name", "detail")
     kind = models.SmallIntegerField()  # of the event

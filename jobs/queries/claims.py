@@ -79,7 +79,7 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
         "worker_pool": by.pool,
         "says_pool": by.says_pool,
         "prefetches": by.prefetches,
-        "configuration": plan.terms,
+        "configuration": plan.config_version,
         "blocked_on": by.blocked_on,
         "rotation": turns and turns.key,
         "strategy": turns and int(turns.strategy),

@@ -11,7 +11,7 @@ from jobs.domain.periods import BY_SECOND_MS, DISPATCH_SPANS, SPANS
 from jobs.queries.base import as_json, run
 
 
-def fold(
+def aggregate_events(
     batch: int, wait_bounds: Iterable[float], run_bounds: Iterable[float], tenants: int = 0
 ) -> int:
     """Add new events to the counts; returns how many; bounds in seconds.
@@ -26,10 +26,10 @@ def fold(
         "dispatch_spans": list(DISPATCH_SPANS),
         "tenants": tenants,
     }
-    folded, is_placed = run("fold", params)[0]
+    aggregated, is_placed = run("aggregate_events", params)[0]
     if not is_placed:
-        run("fold_from_start", {})
-    return int(folded)
+        run("aggregate_from_start", {})
+    return int(aggregated)
 
 
 class Drift(NamedTuple):

@@ -27,9 +27,9 @@ def unread(stamp: int) -> int:
     return max(0, int(run("unread", {"unread": str(stamp)})[0][0]))
 
 
-def tell_pruned(pruned: Sequence[Mapping[str, Any]]) -> None:
+def emit_pruned(pruned: Sequence[Mapping[str, Any]]) -> None:
     """Record that jobs left the dead letter; items have queue, reason and count."""
-    run("tell_pruned", {"pruned": as_json(pruned)})
+    run("emit_pruned", {"pruned": as_json(pruned)})
 
 
 OLDEST_FIRST, NEWEST_FIRST = "", " DESC"  # orders of events
@@ -98,12 +98,12 @@ def feed(params: Mapping[str, Any]) -> tuple[int, list[Any]]:
     return rows[0][0], [row[1:] for row in rows if row[1] is not None]
 
 
-def missed(stamp: int, told: Iterable[int], limit: int) -> dict[int, int]:
+def missed(stamp: int, sent: Iterable[int], limit: int) -> dict[int, int]:
     """Return committed events from a stamp on that were not streamed, newest first.
 
     The result has stamps by seq.
     """
-    rows = run("missed", {"stamp": str(stamp), "told": list(told), "limit": limit})
+    rows = run("missed", {"stamp": str(stamp), "sent": list(sent), "limit": limit})
     return {seq: at for at, seq in rows}
 
 
@@ -145,9 +145,9 @@ def horizon() -> int:
         return int(cursor.fetchone()[0])
 
 
-def tell(events_json: bytes) -> None:
-    """Record events; one JSON array as `tell.sql` reads it."""
-    run("tell", {"events": events_json.decode()})
+def emit(events_json: bytes) -> None:
+    """Record events; one JSON array as `emit.sql` reads it."""
+    run("emit", {"events": events_json.decode()})
 
 
 class Run(NamedTuple):

@@ -10,7 +10,7 @@ from jobs.domain.claim import LaneKey, Share
 from jobs.queries.base import as_json, run
 
 
-class StoredTerms(NamedTuple):
+class StoredConfiguration(NamedTuple):
     """The configuration version, the limits of types, and (config, is draining) of existing queues.
 
     `template` is the configuration of queues that do not exist yet.
@@ -22,22 +22,22 @@ class StoredTerms(NamedTuple):
     template: dict[str, Any]
 
 
-def terms(queues: Sequence[str]) -> StoredTerms:
+def configuration(queues: Sequence[str]) -> StoredConfiguration:
     """Read the configuration of queues and types for enqueues."""
-    rows = run("terms", {"queues": list(queues)})
+    rows = run("configuration", {"queues": list(queues)})
     found = {row[1]: (orjson.loads(row[2]), row[3]) for row in rows if row[1]}
     template, types = (orjson.loads(text or "{}") for text in rows[0][4:6])
-    return StoredTerms(rows[0][0], types, found, template)
+    return StoredConfiguration(rows[0][0], types, found, template)
 
 
-def raise_terms() -> None:
+def raise_config_version() -> None:
     """Raise the configuration version: every process reads anew before its next enqueue."""
-    run("raise_terms", {})
+    run("raise_config_version", {})
 
 
-def hold_terms() -> None:
+def lock_config_version() -> None:
     """Lock the configuration version until this transaction ends; waits for another change."""
-    run("hold_terms", {})
+    run("lock_config_version", {})
 
 
 def lock_lanes(*, exclusive: bool) -> None:

@@ -48,17 +48,21 @@ UNIQUE = (("drafts", "drafts_unique"), ("woken", "drafts_woken"))
 def enqueue(
     drafts: Sequence[dict[str, Any]],
     *,
-    terms: int,
+    config_version: int,
     wake: bool,
     checking: Checking = Checking.NONE,
     on: BaseDatabaseWrapper | None = None,
 ) -> list[Placed]:
     """Store drafts, rows as `enqueue.sql` reads them, JSON as bytes; answers in request order.
 
-    Members of `ABSENT` may be missing. Stores and returns nothing when `terms` is not the
+    Members of `ABSENT` may be missing. Stores and returns nothing when `config_version` is not the
     latest version.
     """
-    params: dict[str, Any] = {"terms": terms, "wake": wake, "checking": int(checking)}
+    params: dict[str, Any] = {
+        "config_version": config_version,
+        "wake": wake,
+        "checking": int(checking),
+    }
     if len(drafts) == 1 and checking is Checking.NONE:
         params |= ABSENT
         params |= {k: v.decode() if type(v) is bytes else v for k, v in drafts[0].items()}

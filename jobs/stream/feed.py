@@ -17,7 +17,7 @@ from django.db import connections
 from jobs import queries
 from jobs.domain.errors import BackendUnavailable, RealtimeUnavailable
 from jobs.services.record.events import stored_event
-from jobs.stream.subscription import Subscription, Told
+from jobs.stream.subscription import SharedEvent, Subscription
 from jobs.trouble import Attempts
 
 logger = logging.getLogger("ojs.stream")
@@ -40,7 +40,7 @@ class Feed:
         self._thread: threading.Thread | None = None
         self._closed: str | None = None
         self._horizon: int | None = None  # read from here on, None: from now
-        self._told: dict[int, int] = {}  # seq to stamp of events sent from the horizon on
+        self._sent: dict[int, int] = {}  # seq to stamp of events sent from the horizon on
         self._missed: dict[Subscription, set[int]] = {}  # seqs of events committed before it joined
 
     def join(self, member: Subscription) -> None:
@@ -107,7 +107,7 @@ class Feed:
         while is_more and not self._closed:
             horizon, rows = queries.feed(self._params(members))
             for row in rows:
-                self._tell(Told(stored_event(row)), row[1], members)
+                self._send(SharedEvent(stored_event(row)), row[1], members)
             for member in members:
                 member.flush()
             read = {row[1]: row[0] for row in rows}
@@ -122,12 +122,12 @@ class Feed:
             return
         is_first = self._horizon is None
         if self._horizon is None:
-            self._horizon, self._told = queries.horizon(), {}
-        missed = queries.missed(self._horizon, self._told, MOST_AHEAD + 1)
+            self._horizon, self._sent = queries.horizon(), {}
+        missed = queries.missed(self._horizon, self._sent, MOST_AHEAD + 1)
         if is_first and len(missed) > MOST_AHEAD:  # skips, as `_advance` does
             self._horizon = max(missed.values()) + 1
         elif is_first:  # no earlier client needs these events
-            self._told = missed
+            self._sent = missed
         else:
             with self._changed:
                 members = self._members.intersection(joining)
@@ -140,14 +140,14 @@ class Feed:
         is_cut = len(read) >= BATCH
         upto = min(horizon, max(read.values())) if is_cut else horizon
         upto = max(upto, self._horizon or 0)  # skipped events stay behind
-        ahead = {seq: stamp for seq, stamp in (self._told | read).items() if stamp >= upto}
+        ahead = {seq: stamp for seq, stamp in (self._sent | read).items() if stamp >= upto}
         if len(ahead) > MOST_AHEAD:
             # A transaction is open for so long that storing the events sent meanwhile costs too
             # much. Events of this transaction, if any, will appear in lists only.
             logger.warning("stream.overtook", extra={"transaction": upto, "events": len(ahead)})
             upto = max(ahead.values())
             ahead = {seq: stamp for seq, stamp in ahead.items() if stamp >= upto}
-        self._horizon, self._told = upto, ahead
+        self._horizon, self._sent = upto, ahead
         return is_cut
 
     def _params(self, members: list[Subscription]) -> dict[str, Any]:
@@ -155,18 +155,18 @@ class Feed:
         is_narrow = all(scope.job_id or scope.queue for scope in scopes)
         return {
             "stamp": str(self._horizon),
-            "told": list(self._told),
+            "sent": list(self._sent),
             "patience_ms": PATIENCE_MS,
             "jobs": [scope.job_id for scope in scopes if scope.job_id] if is_narrow else None,
             "queues": [scope.queue for scope in scopes if scope.queue],
             "limit": BATCH,
         }
 
-    def _tell(self, told: Told, seq: int, members: list[Subscription]) -> None:
+    def _send(self, shared: SharedEvent, seq: int, members: list[Subscription]) -> None:
         for member in members:
             if seq in self._missed.get(member, ()):
                 continue
             scope = member.scope
-            event = told.event
+            event = shared.event
             if scope.job_id in {None, event.job_id} and scope.queue in {None, event.queue}:
-                member.offer(told)
+                member.offer(shared)

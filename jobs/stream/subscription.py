@@ -15,7 +15,7 @@ from jobs.services.record.events import StoredEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SharedEvent:
     """One event on its way to any number of clients, with its shared renderings."""
 
     event: StoredEvent
@@ -51,24 +51,24 @@ class Subscription:
         self.joined = threading.Event()  # set by the reader
         self._wants = wants
         self._changed = threading.Condition()
-        self._waiting: deque[Told] = deque()
+        self._waiting: deque[SharedEvent] = deque()
         self._dropped: Dropped | None = None
         self._reason: str | None = None
         self._pace = _Pace(conf().stream_events_per_second)
 
-    def offer(self, told: Told) -> None:
+    def offer(self, shared: SharedEvent) -> None:
         """Add a selected event; a full buffer drops the oldest. `flush` wakes the client."""
-        if not self._wants(told.event):
+        if not self._wants(shared.event):
             return
         with self._changed:
             if len(self._waiting) >= conf().stream_buffer:
                 self._drop(self._waiting.popleft().event)
-            self._waiting.append(told)
+            self._waiting.append(shared)
 
     def _drop(self, event: StoredEvent) -> None:
-        known = self._dropped
+        before = self._dropped
         self._dropped = Dropped(
-            (known.number if known else 0) + 1, known.oldest if known else event, event
+            (before.number if before else 0) + 1, before.oldest if before else event, event
         )
 
     def flush(self) -> None:
@@ -88,7 +88,7 @@ class Subscription:
         """Why the stream is over, None while it is not."""
         return self._reason
 
-    def take(self, timeout_s: float) -> tuple[list[Told], Dropped | None]:
+    def take(self, timeout_s: float) -> tuple[list[SharedEvent], Dropped | None]:
         """Return the next events, as many as the rate allows; none after `timeout_s`."""
         until = monotonic() + timeout_s
         with self._changed:
@@ -102,7 +102,7 @@ class Subscription:
             if not self._reason:  # otherwise this is the last time
                 number = min(number, MOST)
             taken = [self._waiting.popleft() for _ in range(number)]
-            self._pace.spend(number)
+            self._pace.charge(number)
             dropped, self._dropped = self._dropped, None
             return taken, dropped
 
@@ -125,5 +125,5 @@ class _Pace:
         """How long until an event may be sent."""
         return 0.0 if self.allowance() else (1 - self._tokens) / self._rate
 
-    def spend(self, number: int) -> None:
+    def charge(self, number: int) -> None:
         self._tokens -= number

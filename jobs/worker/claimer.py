@@ -15,10 +15,10 @@ from jobs.services.dispatch.fetch import fetch
 from jobs.services.dispatch.waiting import opens_in_s
 from jobs.services.workers.heartbeat import Standing
 from jobs.trouble import Attempts
+from jobs.worker.config import WorkerConfig
 from jobs.worker.directives import Directives
 from jobs.worker.in_flight import InFlight
 from jobs.worker.returns import Returns
-from jobs.worker.terms import Terms
 from jobs.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits
 
 logger = logging.getLogger("ojs.worker")
@@ -32,7 +32,7 @@ class Claimer:
 
     def __init__(
         self,
-        terms: Terms,
+        config: WorkerConfig,
         in_flight: InFlight,
         returns: Returns,
         *,
@@ -40,7 +40,7 @@ class Claimer:
         waits: Waits,
     ) -> None:
         """Prepare; `run` claims."""
-        self._terms = terms
+        self._config = config
         self._in_flight = in_flight
         self._returns = returns
         self._directives = directives
@@ -55,7 +55,7 @@ class Claimer:
         while not self._directives.is_ending:
             # The server cannot notice the death of a worker without heartbeats: its jobs would wait
             # for the end of their leases. So claims begin after the first heartbeat. Spec: GS-17.
-            free = self._in_flight.free() if self._directives.is_known else 0
+            free = self._in_flight.free() if self._directives.is_registered else 0
             if free <= 0 or self._directives.standing is Standing.QUIET:
                 self._waits.tick()
                 continue
@@ -94,24 +94,24 @@ class Claimer:
             # perhaps older than a resume that was not reported yet: the next heartbeat decides
             self._directives.obey(Standing(claimed.directive))
             self._waits.beat.set()
-        self._in_flight.add([Context(job, self._terms.worker_id) for job in claimed.jobs])
+        self._in_flight.add([Context(job, self._config.worker_id) for job in claimed.jobs])
         return bool(claimed.jobs)
 
     def _request(self, free: int) -> FetchRequest:
         return FetchRequest(
-            self._terms.queues,
+            self._config.queues,
             count=free,
-            worker_id=self._terms.worker_id,
-            tenant=self._terms.tenant,
-            bound_to=self._terms.tenant,
-            pool=self._terms.pool,
+            worker_id=self._config.worker_id,
+            tenant=self._config.tenant,
+            bound_to=self._config.tenant,
+            pool=self._config.pool,
             prefetches=True,  # the window bounds it, and only this thread claims
         )
 
     def _rest_after(self, refusal: str) -> None:
         if refusal != self._refusal:
             # a worker without handlers, queues and a pool only runs loops: this is no fault
-            level = logging.WARNING if self._terms.queues or self._terms.pool else logging.INFO
+            level = logging.WARNING if self._config.queues or self._config.pool else logging.INFO
             logger.log(level, "claim.refused", extra={"reason": refusal})
         self._refusal = refusal
         self._waits.tick(REFUSED_S)
@@ -119,7 +119,7 @@ class Claimer:
     def _has_nothing_left(self) -> bool:
         """Return whether a worker that runs once has ended all its jobs."""
         return (
-            self._terms.once
+            self._config.once
             and not self._in_flight.count()
             and not self._returns.may_have_lost_claims
         )

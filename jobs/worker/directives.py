@@ -10,15 +10,15 @@ class Directives:
     def __init__(self, waits: Waits) -> None:
         """Begin with a process that claims as soon as the server has stored a heartbeat."""
         self._waits = waits
-        self._told = Standing.RUNNING  # by the server's latest answer
+        self._directed = Standing.RUNNING  # by the server's latest answer
         self.own = Standing.RUNNING  # by signals; only this is reported
-        self.is_known = False  # the first heartbeat was stored
+        self.is_registered = False  # the first heartbeat was stored
         self.must_leave = False  # a stuck handler: the process has to be replaced
 
     @property
     def standing(self) -> Standing:
         """The stronger of the directives by signals and by the server."""
-        return max(self.own, self._told)
+        return max(self.own, self._directed)
 
     @property
     def is_ending(self) -> bool:
@@ -46,17 +46,17 @@ class Directives:
         self.must_leave = True
         self._waits.wake_main()
 
-    def obey(self, told: Standing) -> None:
+    def obey(self, directive: Standing) -> None:
         """Follow the server's directive; a resume by an operator makes it `running` again."""
-        if told is Standing.TERMINATE:
+        if directive is Standing.TERMINATE:
             self.terminate()
-        elif told is not self._told:
-            self._told = told
+        elif directive is not self._directed:
+            self._directed = directive
             self._waits.wake_main()
 
-    def obey_heartbeat(self, told: Standing) -> None:
+    def obey_heartbeat(self, directive: Standing) -> None:
         """Follow the answer to a heartbeat; after the first answer the process claims."""
-        if not self.is_known:
-            self.is_known = True
+        if not self.is_registered:
+            self.is_registered = True
             self._waits.main.set()
-        self.obey(told)
+        self.obey(directive)

@@ -17,12 +17,12 @@ from jobs.domain.errors import OJSError
 from jobs.services.workers.heartbeat import Standing
 from jobs.worker.acker import Acker
 from jobs.worker.claimer import Claimer
+from jobs.worker.config import WorkerConfig
 from jobs.worker.directives import Directives
 from jobs.worker.heartbeats import Heartbeats
 from jobs.worker.in_flight import InFlight
 from jobs.worker.returns import Returns
 from jobs.worker.slots import Slots
-from jobs.worker.terms import Terms
 from jobs.worker.timeouts import Timeouts
 from jobs.worker.waits import Waits
 
@@ -37,18 +37,18 @@ CLEAN, UNFINISHED, REPLACE = 0, 1, 75  # exit codes; the parent starts a new pro
 class Engine:
     """A worker process; `run` blocks until it has to end and returns an exit code."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, config: WorkerConfig) -> None:
         """Prepare; no thread runs yet."""
         self.waits = Waits()
         self.directives = Directives(self.waits)
-        self.in_flight = InFlight(terms.concurrency, self._claim_soon)
+        self.in_flight = InFlight(config.concurrency, self._claim_soon)
         self.acker = Acker()
-        self.returns = Returns(terms.worker_id, self.in_flight, self.acker)
-        self.slots = Slots(terms.concurrency, self.in_flight, self.acker)
+        self.returns = Returns(config.worker_id, self.in_flight, self.acker)
+        self.slots = Slots(config.concurrency, self.in_flight, self.acker)
         self.timeouts = Timeouts(self.in_flight, self.acker, self.directives)
-        self.heartbeats = Heartbeats(terms, self.in_flight, self.directives, self.waits)
+        self.heartbeats = Heartbeats(config, self.in_flight, self.directives, self.waits)
         self.claimer = Claimer(
-            terms, self.in_flight, self.returns, directives=self.directives, waits=self.waits
+            config, self.in_flight, self.returns, directives=self.directives, waits=self.waits
         )
 
     def run(self) -> int:

@@ -12,9 +12,9 @@ from jobs.conf import conf
 from jobs.handlers import declaration
 from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from jobs.trouble import Attempts
+from jobs.worker.config import WorkerConfig
 from jobs.worker.directives import Directives
 from jobs.worker.in_flight import InFlight
-from jobs.worker.terms import Terms
 from jobs.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits
 
 logger = logging.getLogger("ojs.worker")
@@ -27,10 +27,10 @@ class Heartbeats:
     """The thread that sends the heartbeats of one process."""
 
     def __init__(
-        self, terms: Terms, in_flight: InFlight, directives: Directives, waits: Waits
+        self, config: WorkerConfig, in_flight: InFlight, directives: Directives, waits: Waits
     ) -> None:
         """Prepare; `start` starts the thread."""
-        self._terms = terms
+        self._config = config
         self._in_flight = in_flight
         self._directives = directives
         self._waits = waits
@@ -82,15 +82,15 @@ class Heartbeats:
         # while jobs are held a terminating worker counts as quiet: it still answers for them
         own = self._directives.own
         return Report(
-            self._terms.worker_id,
+            self._config.worker_id,
             Standing.QUIET if ids and own else own,
             active_ids=ids,
             active_jobs=len(ids),
             hostname=os.uname().nodename,
             pid=os.getpid(),
-            queues=self._terms.queues,
-            concurrency=self._terms.concurrency,
-            pool=self._terms.pool,
-            tenant=self._terms.tenant,
+            queues=self._config.queues,
+            concurrency=self._config.concurrency,
+            pool=self._config.pool,
+            tenant=self._config.tenant,
             declaration=self._declaration,
         )

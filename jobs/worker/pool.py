@@ -44,7 +44,7 @@ class Pool:
         self._end()
         return self._code
 
-    def tell(self, number: int) -> None:
+    def forward_signal(self, number: int) -> None:
         """Pass a signal on; SIGTERM and SIGINT also end the pool, the second one at once."""
         if number in {signal.SIGTERM, signal.SIGINT}:
             if self._over.is_set():
@@ -80,7 +80,7 @@ class Pool:
                 self._processes[index] = self._start()
 
     def _end(self) -> None:
-        self.tell_all_to_end()
+        self.terminate_all()
         until = monotonic() + conf().shutdown_grace_ms / 1000 + KILL_S
         for process in self._processes:
             try:
@@ -90,7 +90,7 @@ class Pool:
                 code = process.handle.wait()
             self._code = max(self._code, UNFINISHED if code else CLEAN)
 
-    def tell_all_to_end(self) -> None:
+    def terminate_all(self) -> None:
         """Send SIGTERM to live processes; a process that got one before ignores the repetition."""
         for process in self._processes:
             if process.handle.poll() is None:

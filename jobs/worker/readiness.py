@@ -25,7 +25,7 @@ class ReadyFile:
         if self._path:
             self._path.unlink(missing_ok=True)
 
-    def tell(self, number: int) -> None:
+    def handle_signal(self, number: int) -> None:
         """Follow the signals that the workers follow: quiet and the end hide the file."""
         if number == signal.SIGCONT:
             self.show()

@@ -26,7 +26,7 @@ class OJSWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
 
     def init_process(self) -> None:
         """Load the application and serve."""
-        self._told = threading.Event()
+        self._ending = threading.Event()
         super().init_process()
 
     def init_signals(self) -> None:
@@ -38,7 +38,7 @@ class OJSWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
     def handle_exit(self, sig: int, frame: Any) -> None:
         """End after the received requests are answered."""
         self.alive = False
-        self._told.set()
+        self._ending.set()
 
     def handle_quit(self, sig: int, frame: Any) -> None:
         """Do the same: Ctrl-C signals all processes of a terminal."""
@@ -52,7 +52,7 @@ class OJSWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         while self.alive and self.ppid == os.getppid():
             self.notify()
             server.look()
-            self._told.wait(LOOK_S)
+            self._ending.wait(LOOK_S)
         self._end(server)
 
     def _server(self) -> "Server":

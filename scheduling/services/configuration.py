@@ -9,7 +9,7 @@ from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.claim import PriorityScope, Strategy
 from jobs.models import Queue
 from jobs.services.audit.audit import audited
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from scheduling.domain.pool import DEFAULT, TenantWeights
 from scheduling.models import Configuration
 from scheduling.services import pool_cache
@@ -50,7 +50,7 @@ def configure(wanted: Wanted, caller: Caller = SYSTEM) -> Defaults:
         strategy = wanted.strategy
         data["default_strategy"] = strategy.name.lower() if strategy is not None else None
         data["priority_scope"] = wanted.scope
-        terms.change()
+        configuration.change()
         before = pool_cache.read()
         Configuration.objects.update_or_create(
             id=1,

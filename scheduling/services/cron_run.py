@@ -26,7 +26,7 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes.envelopes import stored_limits
 from jobs.services.outcome.cancel import cancel
 from jobs.services.read.show import live
-from jobs.services.record.tell import Told, tell
+from jobs.services.record.emit import NewEvent, emit
 from scheduling import queries
 from scheduling.domain.definition import draft
 from scheduling.domain.overlap import MAX_WAITING, Overlap, Reason
@@ -175,7 +175,7 @@ def note(firings: Sequence[Firing]) -> None:
         entry.noted += 1
     changed = {firing.entry.id: firing.entry for firing in firings}
     queries.advance([_row(entry) for entry in changed.values()], list(rows.values()))
-    tell([_told(firing) for firing in firings])
+    emit([_told(firing) for firing in firings])
 
 
 def _row(entry: CronEntry) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _row(entry: CronEntry) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _told(firing: Firing) -> Told:
+def _told(firing: Firing) -> NewEvent:
     entry, job = firing.entry, firing.job
     options = entry.template.get("options") or {}
     kind = str(entry.template["type"])
@@ -203,10 +203,10 @@ def _told(firing: Firing) -> Told:
         data["manual"] = True
     if job is not None:
         data |= {"job_id": job.id, "run_count": entry.run_count}
-        return Told(Kind.CRON_TRIGGERED, job.id, job.queue, job.type, job.tenant, data)
+        return NewEvent(Kind.CRON_TRIGGERED, job.id, job.queue, job.type, job.tenant, data)
     data["reason"] = firing.reason
     data |= {"existing_job_id": firing.existing} if firing.existing else {}
     data |= {"detail": firing.detail} if firing.detail else {}
     tenant = entry.tenant or DEFAULT_TENANT
     queue = options.get("queue") or entry.template.get("queue") or "default"
-    return Told(Kind.CRON_SKIPPED, None, queue, kind, tenant, data)
+    return NewEvent(Kind.CRON_SKIPPED, None, queue, kind, tenant, data)

@@ -49,7 +49,7 @@ def explain(job: Job, viewer: str | None) -> list[Gate]:
         )
         takers = [whole for whole in wholes if whole and len(whole.queues) > 1]
         found = outlook(list(eligible.caps), takers, job.queue, slots=SLOTS)
-        if found.terms == version:
+        if found.config_version == version:
             break
         pool_cache.cache.clear()  # as a claim does if its plan follows from an old version
     if not pool_cache.current().by_name:

@@ -13,7 +13,7 @@ from jobs.domain.claim import NAMESPACE_END, split_queue
 from jobs.domain.durations import format_duration
 from jobs.domain.events import Kind
 from jobs.services.record import dispatches
-from jobs.services.record.tell import Told
+from jobs.services.record.emit import NewEvent
 from scheduling.domain.starvation import Wait, Watched
 from scheduling.models import QueueWatch
 
@@ -26,7 +26,7 @@ class _Place:
     after = ""
 
 
-def starving(queues: Mapping[str, Watched]) -> list[Told]:
+def starving(queues: Mapping[str, Watched]) -> list[NewEvent]:
     """Check the next queues of namespaces; return the events of queues that starve.
 
     `queues` are queues of pools; each also defines how long its namespaced queues may wait. Call it
@@ -92,7 +92,7 @@ def _still(
     }
 
 
-def _told(late: Mapping[str, Wait], queues: Mapping[str, Watched], now: datetime) -> list[Told]:
+def _told(late: Mapping[str, Wait], queues: Mapping[str, Watched], now: datetime) -> list[NewEvent]:
     QueueWatch.objects.filter(queue__in=late).update(told_at=now)
     available = dispatches.available_in(late)
     return [_event(name, late[name], available[name], queues, now) for name in sorted(late)]
@@ -100,9 +100,9 @@ def _told(late: Mapping[str, Wait], queues: Mapping[str, Watched], now: datetime
 
 def _event(
     name: str, wait: Wait, available: int, queues: Mapping[str, Watched], now: datetime
-) -> Told:
+) -> NewEvent:
     tenant, queue = split_queue(name)
-    return Told(
+    return NewEvent(
         Kind.QUEUE_STARVED,
         queue=queue,
         tenant=tenant,

@@ -6,7 +6,7 @@ from jobs import extensions
 from jobs.conf import read_anew
 from jobs.domain.claim import Way, split_queue
 from jobs.models import Lane
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.lanes.lanes import unlike
 from scheduling.services import pool_cache
 from scheduling.services.pool_cache import Pools
@@ -43,8 +43,8 @@ def reconcile() -> int:
     } | _unlike(pools)
     if wrong:
         with transaction.atomic():
-            terms.change()  # invalidates hints and plans of the old kind of virtual times
-            if terms.version() != pools.version + 1:
+            configuration.change()  # invalidates hints and plans of the old kind of virtual times
+            if configuration.version() != pools.version + 1:
                 transaction.set_rollback(True)  # changed meanwhile: check again
                 return 0
             share(pools, sorted(wrong))

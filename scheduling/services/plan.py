@@ -19,7 +19,7 @@ from jobs.domain.claim import (
 )
 from jobs.domain.errors import InvalidRequest, TenantMismatch, Unprocessable
 from jobs.domain.wishes import parse_weights
-from jobs.services.lanes import bindings, terms
+from jobs.services.lanes import bindings, configuration
 from scheduling.conf import conf
 from scheduling.domain.pool import Pool
 from scheduling.services import pool_cache
@@ -36,12 +36,12 @@ def plan(claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
     try:
         planned = _by(pools, claim, request)
     except (InvalidRequest, Unprocessable, TenantMismatch):
-        if pools.version == terms.version():
+        if pools.version == configuration.version():
             raise
     else:
         # A claim detects a change of the pools by itself. A plan without queues runs no claim, and
         # a process that serves only such requests would never see the change.
-        if planned.queues or pools.version == terms.version():
+        if planned.queues or pools.version == configuration.version():
             return planned
     pool_cache.cache.clear()
     return _by(pool_cache.current(), claim, request)
@@ -59,7 +59,7 @@ def _by(pools: Pools, claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
         pool=pool.name if pool else request.pool,
         pool_cap=pool.concurrency if pool else None,
         turns=_of_pool(pool, queues, pools) if pool else _of_request(pools, request, queues),
-        terms=pools.version,
+        config_version=pools.version,
         restless=frozenset(q for q in queues if pools.sharing_policy_of(q).is_restless),
         scopes={
             q: scope for q in queues if (scope := pools.sharing_policy_of(q).scope) is not None

@@ -1,8 +1,8 @@
 """Cache the pools of this process and notice their changes.
 
-The pools are read as a whole with the configuration version (`jobs.services.lanes.terms`). Each
-claim names the version that its plan follows from, and hands out nothing if that is not the latest.
-So a changed pool takes effect from its commit on, in every process, without an additional
+The pools are read as a whole with the configuration version (`jobs.services.lanes.configuration`).
+Each claim names the version that its plan follows from, and hands out nothing if that is not the
+latest. So a changed pool takes effect from its commit on, in every process, without an additional
 statement.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from jobs.caches import VersionedCache
 from jobs.domain.claim import STRATEGIES, PriorityScope, Strategy, Way
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from scheduling.conf import conf
 from scheduling.domain.pool import DEFAULT, Pool, Prevention, TenantWeights
 from scheduling.domain.pool_request import parse_pool
@@ -74,7 +74,7 @@ def current() -> Pools:
 
 def latest() -> Pools:
     """Return the latest pools, for callers whose version no claim would check."""
-    version = terms.version()
+    version = configuration.version()
     return _standing.get() or cache.obtain(lambda found: found.version == version)
 
 
@@ -111,7 +111,7 @@ def read() -> Pools:
 
     The version comes first: a change in between can make the result look too old, never too new.
     """
-    version = terms.version()
+    version = configuration.version()
     static = {pool.name: pool for pool in static_pools()}
     rows = PoolRow.objects.prefetch_related("queues")
     stored = {row.name: to_pool(row) for row in rows if row.name not in static}

@@ -13,9 +13,9 @@ from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
 from jobs.models import Lease, Worker
 from jobs.services.audit.audit import audited
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.lanes.lanes import keep_scopes, reweigh
-from jobs.services.record.tell import Told, tell
+from jobs.services.record.emit import NewEvent, emit
 from scheduling.domain.errors import PoolInUse, PoolStatic
 from scheduling.domain.pool import DEFAULT, Pool, Scope
 from scheduling.models import Overload, PoolQueue, PoolRow
@@ -88,7 +88,7 @@ def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
     """
     extensions.clear_caches()  # the shares also depend on the tenants' own weights
     with audited(caller, "pool.changed", pool.name) as data:
-        terms.change()
+        configuration.change()
         before = pool_cache.read()
         _refuse_static(pool.name, before)
         refuse_contradiction(pool, before)
@@ -148,7 +148,7 @@ def tell_rebalanced(pool: str, before: Policy, after: Policy) -> None:
         "previous_weights": before[1],
         "new_weights": after[1],
     }
-    tell([Told(Kind.REBALANCED, data=data)])
+    emit([NewEvent(Kind.REBALANCED, data=data)])
 
 
 def _store(pool: Pool) -> None:
@@ -178,7 +178,7 @@ def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
     """
     extensions.clear_caches()
     with audited(caller, "pool.deleted", name):
-        terms.change()
+        configuration.change()
         before = pool_cache.read()
         _refuse_static(name, before)
         known = before.by_name.get(name)

@@ -17,7 +17,7 @@ from jobs.domain.durations import format_duration
 from jobs.domain.events import Kind
 from jobs.extensions import Alerts, NotedRows
 from jobs.services.record import dispatches
-from jobs.services.record.tell import Told, tell
+from jobs.services.record.emit import NewEvent, emit
 from scheduling.domain.pool import DEFAULT
 from scheduling.domain.starvation import Wait, Watched, watched
 from scheduling.models import Overload, QueueWatch
@@ -47,7 +47,7 @@ def watch() -> int:
         queues = watched(pools.by_name.values())
         seen = dispatches.open_queues(queues)
         told = [*_starving(queues, seen), *namespaces.starving(queues), *_overloaded(pools, seen)]
-        tell(told)
+        emit(told)
     return len(told)
 
 
@@ -73,7 +73,7 @@ def _alerts(rows: Sequence[Noted]) -> list[Alert]:
     return [Alert("queue_starved", queue, _STARVES.format(queue), told[queue]) for queue in late]
 
 
-def _starving(queues: Mapping[str, Watched], seen: Mapping[str, OpenQueue]) -> list[Told]:
+def _starving(queues: Mapping[str, Watched], seen: Mapping[str, OpenQueue]) -> list[NewEvent]:
     def is_late(queue: str, wait: Wait) -> bool:
         return wait.lasts_ms(seen[queue].now) > queues[queue].rotation_ms
 
@@ -89,7 +89,7 @@ def _starving(queues: Mapping[str, Watched], seen: Mapping[str, OpenQueue]) -> l
     QueueWatch.objects.filter(queue__in=late).update(told_at=now)
     loads = dispatches.loads(late)
     return [
-        Told(
+        NewEvent(
             Kind.QUEUE_STARVED,
             queue=queue,
             data={
@@ -141,7 +141,7 @@ def _later(one: datetime | None, other: datetime | None) -> datetime | None:
     return max(filter(None, (one, other)), default=None)
 
 
-def _overloaded(pools: Pools, seen: Mapping[str, OpenQueue]) -> list[Told]:
+def _overloaded(pools: Pools, seen: Mapping[str, OpenQueue]) -> list[NewEvent]:
     busy = {
         pool.name: [queue for queue in pool.queues if not pools.is_closed(queue, pool.name)]
         for pool in pools.by_name.values()
@@ -163,7 +163,7 @@ def _overloaded(pools: Pools, seen: Mapping[str, OpenQueue]) -> list[Told]:
     )  # fmt: skip
     loads = dispatches.loads({queue for name in names for queue in busy[name]}) if names else {}
     return [
-        Told(
+        NewEvent(
             Kind.POOL_OVERLOADED,
             data={
                 "pool": name,

@@ -14,7 +14,7 @@ from jobs.domain.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.events import Kind
 from jobs.services.read.clock import now
-from jobs.services.record.tell import Told, tell
+from jobs.services.record.emit import NewEvent, emit
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantLimitExceeded, TenantSuspended, UnknownTenant
@@ -73,7 +73,7 @@ def _make(unknown: Sequence[str], caller: Caller) -> None:
         return
     if conf().unknown == "reject":
         raise _refusal(UnknownTenant, f"tenant {unknown[0]} is not known", unknown[0], caller)
-    tell([created(one, Source.AUTO) for one in queries.create(unknown)])
+    emit([created(one, Source.AUTO) for one in queries.create(unknown)])
 
 
 def _refusal(kind: type[OJSError], message: str, tenant: str, caller: Caller) -> OJSError:
@@ -82,9 +82,9 @@ def _refusal(kind: type[OJSError], message: str, tenant: str, caller: Caller) ->
     return problem
 
 
-def created(tenant: str, source: Source) -> Told:
+def created(tenant: str, source: Source) -> NewEvent:
     """Return the event of a new tenant."""
-    return Told(
+    return NewEvent(
         Kind.TENANT_CREATED, tenant=tenant, data={"tenant_id": tenant, "source": str(source)}
     )
 
@@ -105,7 +105,7 @@ def _count(drafts: Sequence[JobDraft], counted: Mapping[str, Terms]) -> None:
         for excess in _excesses(terms.limits, used[one], coming[one], queues.get(one)):
             if not terms.is_soft:
                 raise _exceeded(one, excess, is_batch=len(drafts) > 1)
-            tell([_told(one, excess, QuotaMode.SOFT)])
+            emit([_told(one, excess, QuotaMode.SOFT)])
     came = [
         {"tenant": one, "period_ms": rate.period_ms, "jobs": coming[one].jobs}
         for one, rate in rates.items()
@@ -191,16 +191,16 @@ def _exceeded(tenant: str, excess: Excess, *, is_batch: bool) -> TenantLimitExce
     )
 
 
-def _told(tenant: str, excess: Excess, mode: QuotaMode) -> Told:
+def _told(tenant: str, excess: Excess, mode: QuotaMode) -> NewEvent:
     data = {
         "tenant_id": tenant, "limit": excess.limit, "current": excess.current,
         "maximum": excess.maximum, "mode": str(mode),
     }  # fmt: skip
-    return Told(Kind.TENANT_LIMIT_EXCEEDED, tenant=tenant, data=data)
+    return NewEvent(Kind.TENANT_LIMIT_EXCEEDED, tenant=tenant, data=data)
 
 
 def tell_refused(problem: TenantLimitExceeded) -> None:
     """Emit the event of refused jobs, after the rollback of their request."""
     facts = {name: problem.extra[name] for name in ("tenant_id", "limit", "current", "maximum")}
     data = {**facts, "mode": str(QuotaMode.HARD)}
-    tell([Told(Kind.TENANT_LIMIT_EXCEEDED, tenant=facts["tenant_id"], data=data)])
+    emit([NewEvent(Kind.TENANT_LIMIT_EXCEEDED, tenant=facts["tenant_id"], data=data)])

@@ -2,7 +2,7 @@
 
 from django.db import transaction
 
-from jobs.services.lanes import lanes, terms
+from jobs.services.lanes import configuration, lanes
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.services import tenant_cache
@@ -24,7 +24,7 @@ def reconcile() -> int:
     if wrong:
         tenant_cache.cache.clear()
         with transaction.atomic():
-            terms.change()
+            configuration.change()
             for tenant_id in wrong:
                 lanes.reweigh(tenant=tenant_id)
     return len(wrong)

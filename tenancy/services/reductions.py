@@ -3,7 +3,7 @@
 from typing import Any
 
 from jobs.domain.events import Kind
-from jobs.services.record.tell import Told
+from jobs.services.record.emit import NewEvent
 from tenancy.domain.throttle import Action, Hold, Reduction, Throttled
 from tenancy.models import Tenant, Throttle
 
@@ -40,7 +40,7 @@ def configured_of(row: Tenant, action: Action) -> float | None:
     return (row.fairness_weight or 1) if action is Action.WEIGHT else row.max_concurrency
 
 
-def told(kind: Kind, row: Tenant, throttle: Throttle, **more: str) -> Told:
+def told(kind: Kind, row: Tenant, throttle: Throttle, **more: str) -> NewEvent:
     """Return the event of a throttle that begins or ends."""
     found = seen(row, throttle)
     data: dict[str, Any] = {
@@ -52,9 +52,9 @@ def told(kind: Kind, row: Tenant, throttle: Throttle, **more: str) -> Told:
     }
     if throttle.hold == Hold.DRY_RUN:
         data["dry_run"] = True
-    return Told(kind, tenant=row.id, data=data)
+    return NewEvent(kind, tenant=row.id, data=data)
 
 
-def released(row: Tenant, throttle: Throttle, how: str) -> Told:
+def released(row: Tenant, throttle: Throttle, how: str) -> NewEvent:
     """Return the event of a throttle's end: `expired`, `manual`, or the tenant is `deleted`."""
     return told(Kind.TENANT_THROTTLE_RELEASED, row, throttle, released=how)

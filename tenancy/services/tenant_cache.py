@@ -1,9 +1,9 @@
 """Cache the tenants of this process and notice their changes.
 
-A tenant is read at its first use, as of a configuration version (`jobs.services.lanes.terms`). Each
-enqueue names the version that it follows from, and stores nothing if that is not the latest. So a
-changed tenant takes effect from its commit on, in every process. A tenant without limits costs no
-statement.
+A tenant is read at its first use, as of a configuration version
+(`jobs.services.lanes.configuration`). Each enqueue names the version that it follows from, and
+stores nothing if that is not the latest. So a changed tenant takes effect from its commit on, in
+every process. A tenant without limits costs no statement.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from jobs.caches import VersionedCache
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from tenancy.conf import conf
 from tenancy.domain.tenant import NAMESPACE, QuotaMode, Rate, Standing, TenantLimits, Terms
 from tenancy.domain.tenant_id import is_tenant_id
@@ -53,7 +53,7 @@ def current(ids: Iterable[str], version: int | None = None) -> Tenants:
 
 
 def _empty(version: int | None) -> Tenants:
-    return Tenants(terms.version() if version is None else version)
+    return Tenants(configuration.version() if version is None else version)
 
 
 def _read(ids: Collection[str]) -> dict[str, Terms]:

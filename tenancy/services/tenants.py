@@ -16,10 +16,10 @@ from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.errors import NotFound, OJSError, Unprocessable
 from jobs.domain.states import TERMINAL
 from jobs.services.audit.audit import audited
-from jobs.services.lanes import lanes, terms
+from jobs.services.lanes import configuration, lanes
 from jobs.services.operate import bulk
+from jobs.services.record.emit import emit
 from jobs.services.record.rates import jobs_by_state
-from jobs.services.record.tell import tell
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantKept, TenantNotEmpty
@@ -67,8 +67,8 @@ def _rows() -> QuerySet[Tenant]:
 def locked(tenant_id: str) -> Tenant | None:
     """Return a stored tenant, locked.
 
-    Call it in the transaction of a change, after `terms.change`; then its throttle is the latest,
-    too.
+    Call it in the transaction of a change, after `configuration.change`; then its throttle is the
+    latest, too.
     """
     return _locking().filter(id=tenant_id).first()
 
@@ -197,7 +197,7 @@ def _changing(
 ) -> Iterator[tuple[Tenant, dict[str, Any]]]:
     """Store the block's changes of a tenant and apply them to lanes, in one transaction."""
     with audited(caller, action, tenant_id, reason=reason) as data:
-        terms.change()
+        configuration.change()
         is_new = bool(queries.create([tenant_id]))  # its first job may create it at the same time
         row = _locking().get(id=tenant_id)
         if is_new:
@@ -209,7 +209,7 @@ def _changing(
         row.save()
         enforce(tenant_id, before, terms_of(row))
         if is_new:
-            tell([created(tenant_id, Source(row.source))])
+            emit([created(tenant_id, Source(row.source))])
     tenant_cache.cache.clear()
 
 
@@ -226,7 +226,7 @@ def _limit(row: Tenant, limits: TenantLimits) -> None:
 def enforce(tenant_id: str, before: Terms, after: Terms) -> None:
     """Apply a changed tenant to the lanes; a suspended tenant has a cap of 0 active jobs.
 
-    Call it in the transaction of the change, after `terms.change`.
+    Call it in the transaction of the change, after `configuration.change`.
     """
     if after.cap != before.cap:
         lanes.set_cap(tenant_id, after.cap)
@@ -259,14 +259,14 @@ def delete(
         wanted = JobFilter(tenant=tenant_id, states=states)
         bulk.run(Verb.CANCEL, wanted, caller.name, most=FORCED)
     with audited(caller, "tenant.deleted", tenant_id, reason=reason) as data:
-        terms.change()
+        configuration.change()
         if live := _not_empty(tenant_id):
             raise live
         data["force"] = force
         row = find(tenant_id)
         enforce(tenant_id, terms_of(row), tenant_cache.NOTHING)
         if (throttle := throttle_of(row)) and throttle.hold != Hold.LIFTED:
-            tell([released(row, throttle, "deleted")])
+            emit([released(row, throttle, "deleted")])
         Throttle.objects.filter(tenant=tenant_id).delete()
         Enqueued.objects.filter(tenant=tenant_id).delete()
         Noise.objects.filter(tenant=tenant_id).delete()

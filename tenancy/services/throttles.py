@@ -16,9 +16,9 @@ from django.db.models.functions import Now
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.events import Kind
 from jobs.services.audit.audit import record
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.read.clock import now
-from jobs.services.record.tell import tell
+from jobs.services.record.emit import emit
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.domain.tenant import Source, Standing
@@ -46,16 +46,16 @@ def release(tenant_id: str, *, actor: Caller = SYSTEM, reason: str | None = None
 
 def _lift(tenant_id: str, actor: Caller, reason: str | None) -> None:
     with transaction.atomic():
-        terms.hold()
+        configuration.hold()
         row = locked(tenant_id)
         throttle = None if row is None else throttle_of(row)
         if row is None or throttle is None or throttle.hold == Hold.LIFTED:
             return
-        terms.change()
+        configuration.change()
         event = released(row, throttle, "manual")
         Throttle.objects.filter(tenant=row).update(hold=Hold.LIFTED, until=Now() + _lasts())
         _give_back(row)
-        tell([event])
+        emit([event])
         record(actor, "tenant.throttle_released", tenant_id, reason=reason, data=event.data)
 
 
@@ -82,18 +82,18 @@ def expire() -> int:
 
 def _expire(tenant_id: str) -> bool:
     with transaction.atomic():
-        terms.hold()
+        configuration.hold()
         row = locked(tenant_id)
         throttle = None if row is None else throttle_of(row)
         # it may have been extended meanwhile
         gone, _ = Throttle.objects.filter(tenant=tenant_id, until__lte=Now()).delete()
         if row is None or throttle is None or not gone:
             return False
-        terms.change()
+        configuration.change()
         if throttle.hold != Hold.LIFTED:
             event = released(row, throttle, "expired")
             _give_back(row)
-            tell([event])
+            emit([event])
             record(SYSTEM, "tenant.throttle_released", tenant_id, data=event.data)
     return True
 
@@ -121,13 +121,13 @@ def begin(tenant_id: str, reasons: Sequence[str], *, active: int) -> bool:
     if not _may_begin(row or (Tenant(id=tenant_id) if is_default else None), active):
         return False
     with transaction.atomic():
-        terms.hold()
+        configuration.hold()
         if is_default and queries.create([tenant_id]):
-            tell([created(tenant_id, Source.AUTO)])
+            emit([created(tenant_id, Source.AUTO)])
         row = locked(tenant_id)
         if row is None or not _may_begin(row, active):
             return False
-        terms.change()
+        configuration.change()
         _begin(row, reasons, active)
     tenant_cache.cache.clear()
     return True
@@ -169,5 +169,5 @@ def _begin(row: Tenant, reasons: Sequence[str], active: int) -> None:
     )
     enforce(row.id, before, terms_of(row))
     event = told(Kind.TENANT_THROTTLED, row, row.throttle)
-    tell([event])
+    emit([event])
     record(SYSTEM, "tenant.throttled", row.id, data=event.data)

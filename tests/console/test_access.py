@@ -24,7 +24,7 @@ from jobs.domain.states import State
 from jobs.models import Audit, Staff
 from jobs.permits import table
 from jobs.services.audit.audit import record
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_state
 from tests.console.test_actions import act
 from tests.console.test_operations import begin, run_tasks
@@ -245,7 +245,7 @@ def test_the_numbers_of_a_restricted_user_are_those_of_its_jobs(of_blue: Client)
     job_of("blue")
     for _ in range(3):
         job_of("red")
-    fold(1_000)
+    aggregate_events(1_000)
 
     page = of_blue.get(reverse("ojs_console:overview"))
 

@@ -22,7 +22,7 @@ from jobs.services.access.api_keys import NewKey, create
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import limits
 from jobs.services.operate.queues import pause
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.api.cron_codec import decode_definition
 from scheduling.domain.pool_request import parse_pool
@@ -88,7 +88,7 @@ def places(page: Page) -> Places:
     plan = {"steps": [5, 100], "bake_time": "PT1H"}
     routing.put(parse_wanted(TYPE, {"rules": rules, "auto_rollback": guard,
                                                   "plan": plan}))  # fmt: skip
-    fold(10_000)
+    aggregate_events(10_000)
     facts: dict[str, dict[str, Any]] = {
         "job": {"job_id": dead.id},
         "job_retry": {"job_id": dead.id},

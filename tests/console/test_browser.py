@@ -11,7 +11,7 @@ from jobs.models import LoopTick
 from jobs.queries import ago
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.outcome.cancel import cancel
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_state
 from tests.console.conftest import PASSWORD, WAIT_MS, answer
 from tests.factories import DraftFactory, JobFactory, stored_ids
@@ -151,7 +151,7 @@ def test_pages_need_no_script(browser: Browser, server: str, operator: object) -
 
 def test_the_overview_draws_what_happened_and_has_it_as_a_table(page: Page) -> None:
     JobFactory.create(state=State.COMPLETED)
-    fold(100_000)
+    aggregate_events(100_000)
     page.reload()
     expect(page.locator(".legend").first).to_contain_text("1 completed")  # aggregated by now
     chart = page.locator("[data-chart=throughput]")

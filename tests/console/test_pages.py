@@ -14,7 +14,7 @@ from jobs.domain.states import State
 from jobs.models import Queue
 from jobs.services.operate.queues import pause
 from jobs.services.outcome.cancel import cancel
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from tests.factories import JobFactory, stored, stored_ids
 from tests.spec import spec
@@ -71,7 +71,7 @@ def test_every_page_shows_every_state_at_a_fixed_cost(console: Client) -> None:
             JobFactory.create(state=state, queue=f"{round_}-{state.value}")
         heartbeat(Report(f"worker-{round_}", queues=("a",), concurrency=3, hostname="host"))
         pause(f"{round_}-active")
-        fold(100_000)
+        aggregate_events(100_000)
 
     one_of_each("first")
     for name in PAGES:  # the first view removes expired leftovers of earlier tests

@@ -17,7 +17,7 @@ from jobs.domain.claim import FetchRequest, PriorityScope, Strategy
 from jobs.models import Audit, Period, TenantPeriod
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.operate.queues import pause
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.domain.pool import Cost, Scope, TenantWeights
 from scheduling.domain.pool_request import parse_pool
@@ -136,7 +136,7 @@ def test_every_page_costs_as_much_whatever_there_is(console: Client) -> None:
         stored(2, queue=f"q{n}")
     define("mine", queues=[f"q{n}" for n in range(12)], strategy="weighted")
     claim("mine", 5)
-    fold(100_000)
+    aggregate_events(100_000)
 
     assert [cost(address) for address in pages] == before
     assert max(before) <= MOST_STATEMENTS + 2

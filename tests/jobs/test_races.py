@@ -15,7 +15,7 @@ from jobs.queries import depths
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.outcome.ack import Ack, ack
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from tests.spec import spec
 
 JOBS, THREADS = 5000, 16
@@ -90,8 +90,8 @@ def test_counts_after_races_equal_a_recount() -> None:
     _put(300)
     jobs = fetch(FetchRequest(("race",), count=100)).jobs
     ack([Ack(job.id) for job in jobs[:40]])
-    fold()
-    fold()
+    aggregate_events()
+    aggregate_events()
 
     counted = depths(["race"])["race"]
 

@@ -65,15 +65,15 @@ def test_counters_of_several_processes_add_up_wherever_they_are_read(
     post(f"{servers[0]}/ojs/v1/workers/fetch", json={"queues": ["empty"]})
 
     for url in servers:  # the database's figures are at most five seconds old
-        until(lambda url=url: folded(url, "enqueued") == 5, "the count of enqueued jobs")  # type: ignore[misc]
-        until(lambda url=url: folded(url, "completed") == 2, "the count of completed jobs")  # type: ignore[misc]
+        until(lambda url=url: aggregated(url, "enqueued") == 5, "the count of enqueued jobs")  # type: ignore[misc]
+        until(lambda url=url: aggregated(url, "completed") == 2, "the count of completed jobs")  # type: ignore[misc]
         assert count(url, "ojs_http_request_duration_seconds_count", route="ojs-jobs") == 5
         assert count(url, "ojs_job_enqueue_duration_seconds_count", queue="metrics") == 5
         assert count(url, "ojs_fetch_duration_seconds_count") == 3
         assert count(url, "ojs_fetch_empty_total") == 1
 
 
-def folded(url: str, what: str) -> float:
+def aggregated(url: str, what: str) -> float:
     """Run the aggregation once and read a lifecycle counter."""
     run_once(["fold"])
     return count(url, f"ojs_job_{what}_total", queue="metrics", type="obs.test")

@@ -8,7 +8,7 @@ from tenancy.models import Throttle
 from tenancy.services.throttles import expire
 from tenancy.services.watch import watch
 from tests.factories import stored_ids
-from tests.jobs.services.record.test_rates import folded
+from tests.jobs.services.record.test_rates import aggregated
 
 LOUD, QUIET = 400, 2
 
@@ -22,12 +22,12 @@ def noise(tenant: str = "blue", **envelope: Any) -> None:
     """Make a tenant noisy next to another tenant, by its waiting jobs and new jobs."""
     backlog(tenant, LOUD, **envelope)
     backlog("red", QUIET, **envelope)
-    folded()
+    aggregated()
 
 
 def look() -> int:
     """Aggregate the events and look for noisy tenants."""
-    folded()
+    aggregated()
     return watch()
 
 
@@ -35,7 +35,7 @@ def silence() -> None:
     """Make the other tenants equally busy."""
     for other in ("red", "green"):
         backlog(other, LOUD)
-    folded()
+    aggregated()
 
 
 def fetched(count: int, **request: Any) -> list[str]:

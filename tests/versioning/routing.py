@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import Sum
 
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.upkeep.reset import clear_caches
 from tests.concurrency import until, wait_until_settled
 from tests.tenancy.wire import answer, send
@@ -88,5 +88,5 @@ def join() -> None:
     """Undo the split of all types into jobs with and without a version, which stays otherwise."""
     Apart.objects.all().delete()
     Route.objects.filter(major=None).delete()
-    terms.change()
+    configuration.change()
     clear_caches()

@@ -8,7 +8,7 @@ the drawn version. Spec: contract 22.4.
 
 from django.db import transaction
 
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from versioning import queries
 from versioning.domain.canary import OnNoWorker
 from versioning.models import Fallback, Routing
@@ -47,7 +47,7 @@ def _is_accepted(routes: Routes, place: Place) -> bool:
 
 def _store(gone: set[Place], new: set[Place]) -> None:
     with transaction.atomic():
-        terms.change()
+        configuration.change()
         for route, queue in sorted(gone):
             Fallback.objects.filter(route=route, queue=queue).delete()
         Fallback.objects.bulk_create(

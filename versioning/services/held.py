@@ -12,7 +12,7 @@ from django.db import transaction
 from jobs.domain.alerts import Alert, Noted
 from jobs.domain.events import Kind
 from jobs.extensions import Alerts, NotedRows
-from jobs.services.record.tell import Told, tell
+from jobs.services.record.emit import NewEvent, emit
 from versioning import queries
 from versioning.conf import conf
 from versioning.domain.canary import Key, waits_for
@@ -54,7 +54,7 @@ def watch() -> int:
         Held.objects.bulk_create(
             rows, update_conflicts=True, unique_fields=["route"], update_fields=["jobs", "told_at"]
         )
-        tell([_told(routes, row.route, found[row.route]) for row in told])
+        emit([_told(routes, row.route, found[row.route]) for row in told])
     return len(told)
 
 
@@ -124,10 +124,10 @@ def _is_late(row: Held, found: Backlog) -> bool:
     return row.told_at is None and found.now - row.since >= held_after
 
 
-def _told(routes: Routes, route: int, found: Backlog) -> Told:
+def _told(routes: Routes, route: int, found: Backlog) -> NewEvent:
     key = routes.by_id[route]
     version = waits_for(key, routes.rules.get(key.type))
-    return Told(
+    return NewEvent(
         Kind.VERSION_HELD,
         queue=found.queue,
         type=key.type,

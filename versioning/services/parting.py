@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 
 from jobs.domain.claim import Declaration, FetchRequest
 from jobs.domain.job import Job
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.lanes.reroute import Reroute, reroute
 from jobs.services.read import clock
 from versioning import queries
@@ -43,12 +43,12 @@ def ensure(declaration: Declaration | None) -> None:
 
 def _make(types: Sequence[str]) -> None:
     with transaction.atomic():
-        terms.hold()  # first: processes that create version keys wait for this lock
+        configuration.hold()  # first: processes that create version keys wait for this lock
         there = set(Apart.objects.filter(type__in=types).values_list("type", flat=True))
         new = [one for one in types if one not in there]
         if not new:
             return
-        terms.change()
+        configuration.change()
         made = Route.objects.bulk_create([Route(type=one) for one in new])
         Apart.objects.bulk_create([Apart(type=one.type, route=one.id) for one in made])
     routes.clear()
@@ -65,7 +65,7 @@ def rejected(jobs: Sequence[Job], request: FetchRequest) -> set[str]:
     found = {job.id: job.type for job in jobs if job.version is None and job.type in refused}
     if found:
         with transaction.atomic():
-            terms.change()
+            configuration.change()
             Apart.objects.filter(type__in=set(found.values())).update(
                 is_done=False, turn=F("turn") + 1, waits_for=None, is_later=False, has_missed=False,
                 after_lane=0, after_seq=0, after_id=None, starts_at=Now(),
@@ -162,7 +162,7 @@ def _note(row: Apart) -> None:
     """Store the progress, unless the move has been restarted meanwhile."""
     with transaction.atomic():
         if row.is_done:
-            terms.change()  # claims that left version key 0 out are planned again
+            configuration.change()  # claims that left version key 0 out are planned again
         Apart.objects.filter(type=row.type, turn=row.turn).update(
             is_done=row.is_done, waits_for=row.waits_for, is_later=row.is_later,
             has_missed=row.has_missed, after_lane=row.after_lane, after_seq=row.after_seq,

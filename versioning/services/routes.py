@@ -17,7 +17,7 @@ from jobs.conf import read_anew
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.draft import JobDraft
 from jobs.domain.version import Version, parse_version, split_type
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from versioning.conf import conf
 from versioning.domain.canary import Key, Rules, admits
 from versioning.domain.declaration import ALL, UNVERSIONED, handles
@@ -111,9 +111,13 @@ def _undeclared(claim: ClaimPlan) -> ClaimPlan:
 
 
 def _narrowed(claim: ClaimPlan, routes: Routes, accepted: tuple[int, ...]) -> ClaimPlan:
-    older = routes.version if claim.terms is None else min(claim.terms, routes.version)
+    older = (
+        routes.version
+        if claim.config_version is None
+        else min(claim.config_version, routes.version)
+    )
     refuses = len(accepted) <= len(routes.by_id)
-    return replace(claim, routes=accepted, refuses=refuses, terms=older)
+    return replace(claim, routes=accepted, refuses=refuses, config_version=older)
 
 
 def current() -> Routes:
@@ -124,7 +128,7 @@ def current() -> Routes:
 def load(_: int | None) -> Routes:
     """Read all version keys."""
     # the version first: version keys added meanwhile are then unknown, but never assumed absent
-    version = terms.version()
+    version = configuration.version()
     rows = Route.objects.order_by("id")
     by_id = {row.id: key_of(row) for row in rows}
     _, rules, apart = rule_cache.cache.current(version)
@@ -150,7 +154,7 @@ def _fallen() -> dict[str, Fallen]:
 
 def latest() -> Routes:
     """Return the latest version keys, for callers whose version no claim would check."""
-    return as_of(terms.version())
+    return as_of(configuration.version())
 
 
 def as_of(version: int) -> Routes:
@@ -211,11 +215,11 @@ def _find(key: Key) -> int | None:
 
 def _make(key: Key) -> int:
     with transaction.atomic():
-        terms.hold()  # first: processes that create version keys wait for this lock
+        configuration.hold()  # first: processes that create version keys wait for this lock
         if (found := _find(key)) is not None:
             return found
         _refuse_too_many(key)
-        terms.change()
+        configuration.change()
         return Route.objects.create(**_columns(key)).id
 
 

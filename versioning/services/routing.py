@@ -16,9 +16,9 @@ from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.events import Kind
 from jobs.services.audit.audit import audited
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.read import clock
-from jobs.services.record.tell import Told, tell
+from jobs.services.record.emit import NewEvent, emit
 from versioning import queries
 from versioning.domain.canary import WHOLE, Share, collapsed, newest, ramped, stable
 from versioning.domain.canary_request import (
@@ -144,7 +144,7 @@ def delete(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = Non
         # waiting jobs keep their rows: their version keys now mean their own versions
         Redrawing.objects.filter(type=job_type).delete()
         _judge_anew(job_type)
-        _tell_changed(job_type, [], before.rules, terms.version(), "delete", caller)
+        _tell_changed(job_type, [], before.rules, configuration.version(), "delete", caller)
     routes.clear()
 
 
@@ -228,7 +228,7 @@ def roll_back_by(job_type: str, verdict: Verdict) -> bool:
 
 def _locked(job_type: str) -> Routing | None:
     """Wait for all changes of the configuration, and return the current rules."""
-    terms.change()
+    configuration.change()
     return Routing.objects.select_for_update().filter(type=job_type).first()
 
 
@@ -289,7 +289,7 @@ def _collapse(row: Routing, seen: Outcomes | None, caller: Caller) -> None:
             facts |= {"samples": seen.total, "failed": seen.failed, "error_rate": seen.rate}
             facts["error_rate_threshold"] = row.guard["threshold"]
         data.update(facts)
-        tell([Told(Kind.VERSION_ROLLED_BACK, type=row.type, data=facts)])
+        emit([NewEvent(Kind.VERSION_ROLLED_BACK, type=row.type, data=facts)])
 
 
 def _save(
@@ -298,7 +298,7 @@ def _save(
     """Put rules in force under a new revision; waiting jobs are redrawn."""
     was = [] if before is None else before.rules
     row.rules = share_rows(shares)
-    row.revision = terms.version()
+    row.revision = configuration.version()
     row.updated_at = Now()
     for one in shares:
         routes.route_of(row.type, None, one.version)
@@ -333,8 +333,8 @@ def _tell_changed(
     caller: Caller,
 ) -> None:
     facts = {"rules": rules, "previous_rules": before, "revision": revision, "change": change}
-    told = Told(Kind.ROUTING_CHANGED, type=job_type, data={**facts, "changed_by": caller.name})
-    tell([told])
+    told = NewEvent(Kind.ROUTING_CHANGED, type=job_type, data={**facts, "changed_by": caller.name})
+    emit([told])
 
 
 def _shown(job_type: str) -> Routing:

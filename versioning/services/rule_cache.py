@@ -1,7 +1,7 @@
 """Cache the routing rules of this process and notice their changes.
 
-All rules are read as of a configuration version (`jobs.services.lanes.terms`), by one or two
-statements, since few types have any. Each enqueue names the version that it follows from, and
+All rules are read as of a configuration version (`jobs.services.lanes.configuration`), by one or
+two statements, since few types have any. Each enqueue names the version that it follows from, and
 stores nothing if that is not the latest. So rules take effect from their commit on, in every
 process.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from jobs.caches import VersionedCache
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from versioning.domain.canary import Mode, OnNoWorker, Rules
 from versioning.domain.canary_request import shares_of
 from versioning.domain.version import Version, parse_version
@@ -37,7 +37,7 @@ class Routings(NamedTuple):
 def load(version: int | None) -> Routings:
     """Read all rules and split types after the version: they may be newer, never older."""
     if version is None:
-        version = terms.version()
+        version = configuration.version()
     rows = Apart.objects.values_list("type", "route", "is_done")
     return Routings(version, read(), {row[0]: Parted(row[1], row[2]) for row in rows})
 

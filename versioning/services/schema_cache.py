@@ -1,9 +1,9 @@
 """Cache the schemas of this process and notice their changes.
 
 Schemas of a type are read at its first use, as of a configuration version
-(`jobs.services.lanes.terms`). Each enqueue names the version that it follows from, and stores
-nothing if that is not the latest. So a schema takes effect from its commit on, in every process,
-and cached types cost no statement. Compiled documents are cached by their digest, so a new
+(`jobs.services.lanes.configuration`). Each enqueue names the version that it follows from, and
+stores nothing if that is not the latest. So a schema takes effect from its commit on, in every
+process, and cached types cost no statement. Compiled documents are cached by their digest, so a new
 configuration version compiles none again.
 """
 
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from jobs.caches import VersionedCache
 from jobs.conf import read_anew
 from jobs.domain import jsonio
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from versioning.domain.schema import Mode, read
 from versioning.domain.schema_version import Key
 from versioning.domain.validator import Validator
@@ -92,7 +92,7 @@ def of_types(types: Iterable[str], version: int) -> dict[str, Entries]:
 
 
 def _empty(version: int | None) -> Schemas:
-    return Schemas(terms.version() if version is None else version, {})
+    return Schemas(configuration.version() if version is None else version, {})
 
 
 def _read(types: Iterable[str]) -> dict[str, Entries]:

@@ -17,10 +17,10 @@ logger = logging.getLogger("ojs.versioning")
 PER_SCHEMA, LATEST = "per-schema", "latest"
 
 
-def refusals(drafts: Sequence[JobDraft], terms: int) -> dict[int, OJSError]:
+def refusals(drafts: Sequence[JobDraft], config_version: int) -> dict[int, OJSError]:
     """Return the errors of drafts that do not fit their schemas, by position.
 
-    Warnings are set on the drafts. `terms` is the configuration version to use. By default, drafts
+    Warnings are set on the drafts. `config_version` is the version to use. By default, drafts
     without a version are not checked.
     """
     setting = conf()
@@ -30,7 +30,7 @@ def refusals(drafts: Sequence[JobDraft], terms: int) -> dict[int, OJSError]:
     checked = {n: d for n, d in enumerate(drafts) if takes_all or d.version is not None}
     if not checked:
         return {}
-    known = schema_cache.of_types({_base(draft) for draft in checked.values()}, terms)
+    known = schema_cache.of_types({_base(draft) for draft in checked.values()}, config_version)
     found = {n: _refusal(draft, known[_base(draft)]) for n, draft in checked.items()}
     return {n: problem for n, problem in found.items() if problem is not None}
 

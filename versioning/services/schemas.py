@@ -13,7 +13,7 @@ from jobs.domain import jsonio
 from jobs.domain.caller import SYSTEM, Caller
 from jobs.domain.errors import NotFound, Unprocessable
 from jobs.services.audit.audit import audited
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from versioning.conf import conf
 from versioning.domain.comparison import changes
 from versioning.domain.compatibility import Bump, Change, Compatibility, OnBreaking, demanded
@@ -253,7 +253,7 @@ def register(wanted: Registration, caller: Caller = SYSTEM) -> Registered:
         **wanted.key._asdict(),
     )  # fmt: skip
     with audited(caller, "schema.registered", f"{wanted.type}@{wanted.version}") as data:
-        terms.change()
+        configuration.change()
         stored = _of_key(wanted.type, wanted.key).first()
         _refuse_conflict(wanted, row, stored)
         if stored is None and len(_keys(wanted.type)) >= MOST_VERSIONS:
@@ -325,6 +325,6 @@ def delete(found: Sequence[Schema], caller: Caller = SYSTEM, *, force: bool = Fa
     if not force:
         _refuse_used(found)
     with audited(caller, "schema.deleted", found[0].type) as data:
-        terms.change()
+        configuration.change()
         data |= {"versions": [one.version for one in found], "force": force}
         Schema.objects.filter(pk__in=[one.pk for one in found]).delete()

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from jobs import VERSION
 from jobs.domain.events import Kind
-from jobs.services.record.tell import Told, tell
+from jobs.services.record.emit import NewEvent, emit
 from webhooks import metrics, queries
 from webhooks.conf import conf
 from webhooks.domain.signature import sign
@@ -147,7 +147,7 @@ def record(tried: Sequence[Tried]) -> None:
     with transaction.atomic():
         changed = queries.record(rows, conf().disable_after)
         disabled = {one.subscription_id: one for one in changed if one.is_disabled}
-        tell(
+        emit(
             [_told(one, KINDS[Status(one.status)]) for one in changed]
             + [_told(one, Kind.WEBHOOK_DISABLED) for one in disabled.values()]
         )
@@ -158,7 +158,7 @@ def record(tried: Sequence[Tried]) -> None:
             metrics.observe_dead(one.event_type)
 
 
-def _told(one: queries.Recorded, kind: Kind) -> Told:
+def _told(one: queries.Recorded, kind: Kind) -> NewEvent:
     facts = {
         "subscription_id": one.subscription_id,
         "delivery_id": one.id,
@@ -168,4 +168,4 @@ def _told(one: queries.Recorded, kind: Kind) -> Told:
         "status_code": one.status_code,
         "error": one.error,
     }
-    return Told(kind, tenant=one.tenant, data={k: v for k, v in facts.items() if v is not None})
+    return NewEvent(kind, tenant=one.tenant, data={k: v for k, v in facts.items() if v is not None})

@@ -18,8 +18,8 @@ from jobs.domain.ids import new_id
 from jobs.domain.vault import Resealed, Vault
 from jobs.extensions import Alerts, NotedRows
 from jobs.services.outbound import vaults
+from jobs.services.record.emit import NewEvent, emit
 from jobs.services.record.events import horizon
-from jobs.services.record.tell import Told, tell
 from webhooks.conf import conf
 from webhooks.domain.signature import new_secret
 from webhooks.models import Delivery, Position, Status, Subscription
@@ -65,7 +65,7 @@ def create(draft: Draft, created_by: str) -> tuple[Subscription, str]:
             active=draft.active, tenant=draft.tenant, timeout_ms=draft.timeout_ms,
             created_by=created_by,
         )  # fmt: skip
-        tell([_told(Kind.WEBHOOK_CREATED, made)])
+        emit([_told(Kind.WEBHOOK_CREATED, made)])
     return show(made.id), secret
 
 
@@ -146,7 +146,7 @@ def delete(subscription_id: str, tenant: str | None = None) -> None:
         open_ones = Delivery.objects.filter(subscription_id=found.id, status__in=OPEN)
         open_ones.update(status=Status.CANCELLED, next_attempt_at=None, ended_at=Now())
         Subscription.objects.filter(id=found.id).delete()
-        tell([_told(Kind.WEBHOOK_DELETED, found)])
+        emit([_told(Kind.WEBHOOK_DELETED, found)])
 
 
 def rotate(subscription_id: str, tenant: str | None = None) -> tuple[Subscription, str]:
@@ -163,8 +163,8 @@ def rotate(subscription_id: str, tenant: str | None = None) -> tuple[Subscriptio
     return found, secret
 
 
-def _told(kind: Kind, subscription: Subscription) -> Told:
-    return Told(
+def _told(kind: Kind, subscription: Subscription) -> NewEvent:
+    return NewEvent(
         kind,
         tenant=subscription.tenant,
         data={"subscription_id": subscription.id, "url": subscription.url},

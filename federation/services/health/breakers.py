@@ -26,7 +26,7 @@ from federation.services.registry.configure import find
 from jobs.domain.caller import Caller
 from jobs.domain.events import Kind
 from jobs.services.audit.audit import audited
-from jobs.services.record.tell import Told, tell
+from jobs.services.record.emit import NewEvent, emit
 
 MAX_ERROR = 300
 CHANGES = {State.OPEN: Kind.CIRCUIT_OPENED, State.CLOSED: Kind.CIRCUIT_CLOSED}
@@ -90,7 +90,7 @@ def record_outcome(region_id: str, permit: Permit, verdict: Verdict, rules: Rule
         after = machine.record_outcome(before, permit, verdict.outcome, now, rules)
         told = _noted(row, verdict)
         _store(row, after)
-        tell([*told, *_changed(region_id, before, after, verdict.error)])
+        emit([*told, *_changed(region_id, before, after, verdict.error)])
     registry.cache.clear()
 
 
@@ -103,7 +103,7 @@ def _locked(region_id: str) -> Any:
     )
 
 
-def _noted(row: RegionHealth, verdict: Verdict) -> list[Told]:
+def _noted(row: RegionHealth, verdict: Verdict) -> list[NewEvent]:
     """Store the result of a probe in the row, and return the event of a change."""
     if verdict.error is not None:
         row.last_error = verdict.error[:MAX_ERROR].replace("\0", "")
@@ -148,15 +148,15 @@ def _time(at: float | None) -> datetime | None:
     return None if at is None else registry.EPOCH + timedelta(seconds=at)
 
 
-def _changed(region_id: str, before: Breaker, after: Breaker, error: str | None) -> list[Told]:
+def _changed(region_id: str, before: Breaker, after: Breaker, error: str | None) -> list[NewEvent]:
     if after.state is before.state or after.state not in CHANGES:
         return []
     facts = {"failures": after.failures, "error": error, "from": str(before.state)}
     return [_told(CHANGES[after.state], region_id, facts)]
 
 
-def _told(kind: Kind, region_id: str, facts: Mapping[str, Any]) -> Told:
-    return Told(
+def _told(kind: Kind, region_id: str, facts: Mapping[str, Any]) -> NewEvent:
+    return NewEvent(
         kind, data={"region": region_id, **{k: v for k, v in facts.items() if v is not None}}
     )
 
@@ -175,6 +175,6 @@ def force(region_id: str, state: State, caller: Caller) -> None:
             RegionHealth.objects.filter(region=region_id, status=Status.UNHEALTHY).update(
                 status=Status.UNKNOWN, status_at=Now()
             )
-        tell(_changed(region_id, before, after, f"{verb} by {caller.name}"))
+        emit(_changed(region_id, before, after, f"{verb} by {caller.name}"))
         transaction.on_commit(registry.cache.clear, robust=True)
     registry.cache.clear()

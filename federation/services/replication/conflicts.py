@@ -2,12 +2,12 @@
 
 from jobs.domain.events import Kind
 from jobs.domain.job import Job
-from jobs.services.record.tell import Told
+from jobs.services.record.emit import NewEvent
 
 
-def conflict(job: Job, federation_id: str, region: str, other: str, outcome: str) -> Told:
+def conflict(job: Job, federation_id: str, region: str, other: str, outcome: str) -> NewEvent:
     """Return the event of a job here that job `other` of a region replaces."""
-    return Told(
+    return NewEvent(
         Kind.FEDERATION_CONFLICT,
         job_id=job.id,
         queue=job.queue,

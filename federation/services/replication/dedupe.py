@@ -104,7 +104,7 @@ class _Keys:
             if not (is_first and is_new and job_id == self._drafts[n].id):
                 found[n] = job_id
         if found:
-            self._caller.told[DEDUPLICATED_HEADER] = "true"
+            self._caller.answer_headers[DEDUPLICATED_HEADER] = "true"
         return found
 
     def record(self, stored: Mapping[int, str | None]) -> None:

@@ -34,7 +34,7 @@ from jobs.domain.job import Job
 from jobs.domain.states import State
 from jobs.services.outcome.cancel import end
 from jobs.services.read.show import show_many
-from jobs.services.record.tell import Told, tell
+from jobs.services.record.emit import NewEvent, emit
 
 PATH: Final = f"{API}/federation/give-up"
 BATCH: Final = 200
@@ -187,7 +187,7 @@ def apply_answers(
         ended = (
             {row.id for row in end(sorted(free), ACTOR, reason, active=False)} if free else set()
         )
-        told: list[Told] = []
+        told: list[NewEvent] = []
         for job_id, (row, outcome, other) in said.items():
             if outcome is Outcome.WINS and job_id in jobs and job_id not in ended:
                 continue
@@ -196,7 +196,7 @@ def apply_answers(
                 delete_doubts(row.tenant, [str(row.federation_id)])
             if job_id in jobs and (what := _became(jobs[job_id], outcome, job_id in ended, local)):
                 told.append(conflict(jobs[job_id], str(row.federation_id), region, other, what))
-        tell(told)
+        emit(told)
 
 
 def _became(job: Job, outcome: Outcome, is_ended: bool, local: str) -> str | None:  # noqa: FBT001

@@ -23,7 +23,7 @@ from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.services.outcome.cancel import end
 from jobs.services.read.show import show_many
-from jobs.services.record.tell import tell
+from jobs.services.record.emit import emit
 
 # keys of any age count: the outcome of a job matters as long as the job exists
 WINDOW_MS: Final = 100 * 365 * 86_400_000
@@ -100,7 +100,7 @@ def _ended(
         claim = wanted[job_id]
         delete_doubts(claim.tenant, [claim.federation_id])
         told.append(conflict(jobs[job_id], claim.federation_id, region, claim.job_id, "cancelled"))
-    tell(told)
+    emit(told)
     return [
         one._replace(outcome=Outcome.RAN)
         if one.job_id in wanted and one.job_id not in ended

@@ -11,7 +11,7 @@ from federation.domain.replica import Replica, to_milliseconds
 from federation.models import ReplicationPeer
 from federation.queries import Merged
 from jobs.domain.events import Kind
-from jobs.services.record.tell import Told, tell
+from jobs.services.record.emit import NewEvent, emit
 
 
 def merge(replicas: Sequence[Replica], local: str, skewed: Sequence[bool] = ()) -> list[Merged]:
@@ -25,7 +25,7 @@ def merge(replicas: Sequence[Replica], local: str, skewed: Sequence[bool] = ()) 
     found = queries.merge(
         [_row(one, local, skewed=off) for one, off in zip(replicas, flags, strict=True)]
     )
-    tell([_told(one) for one in found if one.is_conflict])
+    emit([_told(one) for one in found if one.is_conflict])
     return found
 
 
@@ -55,8 +55,8 @@ def _row(one: Replica, local: str, *, skewed: bool) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _told(one: Merged) -> Told:
-    return Told(
+def _told(one: Merged) -> NewEvent:
+    return NewEvent(
         Kind.FEDERATION_CONFLICT,
         queue=one.queue,
         type=one.type,

@@ -26,8 +26,8 @@ from federation.queries import Outgoing
 from federation.services.registry import outbound
 from federation.services.registry.regions import registry
 from federation.services.replication.capture import BATCH, capture
-from federation.services.replication.replication import ReplicationConfig, replication_config
 from federation.services.replication.close_adoptions import close_adoptions
+from federation.services.replication.replication import ReplicationConfig, replication_config
 from jobs.conf import read_anew
 from jobs.domain import jsonio
 from jobs.domain.times import format_time

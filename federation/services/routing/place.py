@@ -35,7 +35,7 @@ from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest, OJSError
 from jobs.domain.events import Kind
 from jobs.domain.times import format_time
-from jobs.services.record.tell import Told, tell
+from jobs.services.record.emit import NewEvent, emit
 
 logger = logging.getLogger("ojs.federation")
 
@@ -283,7 +283,9 @@ def _tell(hops: list[Hop], wish: Wish) -> None:
         metrics.observe_failover(hop.from_region, hop.to_region, hop.reason)
         kind = wish.envelope.get("type")
         told.append(
-            Told(Kind.FEDERATION_FAILOVER, type=kind if isinstance(kind, str) else None, data=facts)
+            NewEvent(
+                Kind.FEDERATION_FAILOVER, type=kind if isinstance(kind, str) else None, data=facts
+            )
         )
     with transaction.atomic():
-        tell(told)
+        emit(told)

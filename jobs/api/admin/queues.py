@@ -14,7 +14,7 @@ from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.queues import COUNTS, STATUS, encode_config, known_name
 from jobs.api.schemas import BOOLEAN, NUMBER, OBJECT, QUEUE, TIME, component, integer, maybe, obj
 from jobs.domain.errors import NotFound
-from jobs.domain.queues import terms_of
+from jobs.domain.queues import policy_of
 from jobs.domain.states import State
 from jobs.domain.times import format_time
 from jobs.services.operate.queues import QueueStats, named_stats, oldest_available, pause, resume
@@ -79,7 +79,7 @@ def _encode(queue: QueueStats, rates: Rates, latency: Latency) -> dict[str, Any]
 
 def _pressure(queue: QueueStats) -> dict[str, Any]:
     """Encode a bound and its use. Spec: contract 24.2, QueueDetail."""
-    bound = terms_of(queue.config).bound
+    bound = policy_of(queue.config).bound
     if bound is None:
         return {}
     ratio = bound.tightest(queue.depth, queue.size_bytes or 0).ratio

@@ -17,11 +17,11 @@ from jobs.conf import conf
 from jobs.handlers import MODULE, handled_queues
 from jobs.loops import LoopRunner, all_loops, run_once
 from jobs.services.health.health import forget_loops_except
+from jobs.worker.config import WorkerConfig
 from jobs.worker.engine import Engine
 from jobs.worker.pool import Pool
 from jobs.worker.readiness import ReadyFile
 from jobs.worker.signals import answer
-from jobs.worker.terms import Terms
 
 FEDERATION = "federation_"  # prefix of the names of its loops
 
@@ -102,11 +102,11 @@ def _run_pool(options: dict[str, Any]) -> int:
     pool = Pool(command, options["processes"], once=options["once"])
     ready = ReadyFile(options["ready_file"])
 
-    def tell(number: int) -> None:
-        ready.tell(number)
-        pool.tell(number)
+    def forward(number: int) -> None:
+        ready.handle_signal(number)
+        pool.forward_signal(number)
 
-    answer({number: partial(tell, number) for number in (SIGTERM, SIGINT, SIGTSTP, SIGCONT)})
+    answer({number: partial(forward, number) for number in (SIGTERM, SIGINT, SIGTSTP, SIGCONT)})
     ready.show()
     try:
         return pool.run()
@@ -119,7 +119,7 @@ def _run_child(options: dict[str, Any]) -> int:
     queues = options["queues"]
     named = tuple(q.strip() for q in queues.split(",") if q.strip()) if queues else ()
     engine = Engine(
-        Terms(
+        WorkerConfig(
             # # a new identity per process start: a successor must not keep its jobs alive
             worker_id=f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(4)}",
             queues=named or handled_queues(),

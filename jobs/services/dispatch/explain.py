@@ -89,18 +89,18 @@ def _picked(job: Job, state: State, facts: Mapping[str, Any] | None) -> Explanat
 
 def _decision(job: Job, facts: Mapping[str, Any]) -> Decision | None:
     """Join the lease or the job's own row with the record of its last start, if it is kept."""
-    told = facts["decision"] or {}
-    started_at = job.started_at or told.get("at")
+    start = facts["decision"] or {}
+    started_at = job.started_at or start.get("at")
     if started_at is None:
         return None
-    waited_ms = told.get("waited_ms")
+    waited_ms = start.get("waited_ms")
     if waited_ms is None and job.enqueued_at is not None:
         waited_ms = round((started_at - job.enqueued_at).total_seconds() * 1000)
     lane = facts["lane"] or {}
     return Decision(
         started_at=started_at,
         attempt=job.attempt,
-        worker_id=job.worker_id or told.get("worker_id"),
+        worker_id=job.worker_id or start.get("worker_id"),
         pool=job.pool,
         queue=job.queue,
         tenant=job.tenant,

@@ -169,12 +169,12 @@ def _try(plan: ClaimPlan, request: FetchRequest, blocked_on: int | None) -> quer
     )
     claimed = queries.claim(plan, by, conf().default_visibility_ms, bounds)
     if is_whole:
-        water.learn(claimed.heads, plan.terms, above(plan.queues, bounds))
+        water.learn(claimed.heads, plan.config_version, above(plan.queues, bounds))
     return claimed
 
 
 def _bounds(plan: ClaimPlan, water: LowWater) -> queries.Hints:
-    found = water.bounds(plan.queues, plan.terms)
+    found = water.bounds(plan.queues, plan.config_version)
     if not plan.restless or found.vts is None:
         return found
     vts = zip(plan.queues, found.vts, strict=True)

@@ -20,7 +20,7 @@ from jobs.domain.events import Kind
 from jobs.domain.queues import WARNING, Bound
 from jobs.domain.written import written
 from jobs.queries import Load
-from jobs.services.lanes.terms import Terms
+from jobs.services.lanes.configuration import Configuration
 from jobs.services.outcome.drop import drop
 
 RETRY_S = 5
@@ -64,12 +64,12 @@ def watch_pressure() -> int:
     return queries.pressure(WARNING)
 
 
-def is_bounded(known: Terms, drafts: Sequence[JobDraft]) -> bool:
+def is_bounded(known: Configuration, drafts: Sequence[JobDraft]) -> bool:
     """Return whether one of the drafts goes to a bounded queue."""
     return any(known.of(draft.queue).bound is not None for draft in drafts)
 
 
-def bounds(known: Terms, drafts: Sequence[JobDraft]) -> dict[str, Wanted]:
+def bounds(known: Configuration, drafts: Sequence[JobDraft]) -> dict[str, Wanted]:
     """Return the jobs and bytes that `drafts` add to each bounded queue."""
     given: dict[str, list[JobDraft]] = {}
     for draft in drafts:
@@ -112,7 +112,7 @@ def admit(wanted: Mapping[str, Wanted], caller: Caller) -> None:
             load = Load(load.jobs - gone.jobs, load.bytes - gone.bytes)
         after = bound.tightest(load.jobs + given.jobs, load.bytes + given.bytes)
         if after.ratio >= bound.warning_threshold:
-            caller.told.update(
+            caller.answer_headers.update(
                 {
                     "X-OJS-Queue-Depth": str(after.held),
                     "X-OJS-Queue-Bound": str(after.bound),
@@ -188,14 +188,14 @@ def or_wait(store: Callable[[], T], caller: Caller) -> T:
                     if waits and left > 0:
                         threading.Event().wait(min(LOOK_S, left))
                         continue
-                _tell(problem)
+                _record_refusal(problem)
                 raise
     finally:
         if waits:
             _slots.release()
 
 
-def _tell(problem: QueueFull) -> None:
+def _record_refusal(problem: QueueFull) -> None:
     if not connection.in_atomic_block:  # the host's transaction will roll back
-        told = {name: problem.details.get(name) for name in ("queue", "depth", "bound", "unit")}
-        queries.note(Kind.BP_REJECTED, problem.details.get("queue"), told)
+        facts = {name: problem.details.get(name) for name in ("queue", "depth", "bound", "unit")}
+        queries.note(Kind.BP_REJECTED, problem.details.get("queue"), facts)

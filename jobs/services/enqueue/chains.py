@@ -25,7 +25,7 @@ ARRIVAL = (
     Station("envelope-validation", "server", "Check the members of the job."),
 )
 UNIQUE = Station("unique", "server", "Check the fingerprint of a job that has a policy.")
-INSERT = Station("insert", "server", "Store the job and tell about it.")
+INSERT = Station("insert", "server", "Store the job and record its event.")
 
 
 def enqueue_stations() -> list[Station]:

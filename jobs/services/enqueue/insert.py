@@ -30,7 +30,7 @@ from jobs.domain.written import Written, written
 from jobs.queries import Checking
 from jobs.services.enqueue import unique
 from jobs.services.enqueue.gather import Gathering
-from jobs.services.lanes import lanes, limits, terms
+from jobs.services.lanes import configuration, lanes, limits
 from jobs.spare import borrowed
 
 AVAILABLE = CODES[State.AVAILABLE]
@@ -38,7 +38,7 @@ TRIES = 3  # how often a stale lane cache is refilled before the error is raised
 
 
 def insert(
-    known: terms.Terms,
+    known: configuration.Configuration,
     request: str | None,
     drafts: Sequence[JobDraft],
     keys: unique.Keys | None,
@@ -96,12 +96,12 @@ def _place(
         placed = _gathering.ask((version, rows[0]))
     else:
         defers = lanes.defers_waking()
-        placed = queries.enqueue(rows, terms=version, checking=checking, wake=not defers)
+        placed = queries.enqueue(rows, config_version=version, checking=checking, wake=not defers)
         if placed and defers:
             lane_ids = sorted({row["lane_id"] for row in rows})
             transaction.on_commit(lambda: lanes.wake(lane_ids))
     if not placed:
-        raise terms.Stale
+        raise configuration.Stale
     return placed
 
 
@@ -175,11 +175,11 @@ def _store_gathered(
     with borrowed() as lent:
         if len(asked) == 1:
             version, row = asked[0]
-            return [queries.enqueue([row], terms=version, wake=True, on=lent)]
+            return [queries.enqueue([row], config_version=version, wake=True, on=lent)]
         latest = max(version for version, _ in asked)
         places = [place for place, (version, _) in enumerate(asked) if version == latest]
         rows = [asked[place][1] | {"n": n} for n, place in enumerate(places)]
-        stored = queries.enqueue(rows, terms=latest, wake=True, on=lent)
+        stored = queries.enqueue(rows, config_version=latest, wake=True, on=lent)
     placed: list[list[queries.Placed]] = [[] for _ in asked]
     for one in stored:
         placed[places[one.n]] = [one._replace(n=0)]

@@ -17,7 +17,7 @@ from jobs.extensions import EnqueueHooks, implementers
 from jobs.queries import Checking
 from jobs.services.enqueue import backpressure, unique
 from jobs.services.enqueue.insert import insert
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.lanes.queue_config import configure
 
 
@@ -25,14 +25,14 @@ def store(
     drafts: Sequence[JobDraft], caller: Caller, *, keep_going: bool = False
 ) -> list[Job | OJSError]:
     """Store prepared drafts, in order; see `unique.store` for `keep_going`."""
-    return terms.by_latest(lambda: _store(drafts, caller, keep_going=keep_going))
+    return configuration.repeat_if_stale(lambda: _store(drafts, caller, keep_going=keep_going))
 
 
 def _store(drafts: Sequence[JobDraft], caller: Caller, *, keep_going: bool) -> list[Job | OJSError]:
-    known = terms.of_queues({draft.queue for draft in drafts})
-    for queue, rate in terms.rates(known, drafts).items():
+    known = configuration.of_queues({draft.queue for draft in drafts})
+    for queue, rate in configuration.rates(known, drafts).items():
         configure(queue, {"rate_limit": rate})
-    return _store_by(known, terms.apply(known, drafts), caller, keep_going=keep_going)
+    return _store_by(known, configuration.apply(known, drafts), caller, keep_going=keep_going)
 
 
 def hold(drafts: Sequence[JobDraft]) -> None:
@@ -62,17 +62,17 @@ def refusals(drafts: Sequence[JobDraft], caller: Caller) -> dict[int, OJSError]:
     """Return the reasons for which extensions refuse drafts, by position."""
 
     def run() -> dict[int, OJSError]:
-        known = terms.of_queues({draft.queue for draft in drafts})
+        known = configuration.of_queues({draft.queue for draft in drafts})
         return _refusals(drafts, caller, known.version)
 
-    return terms.by_latest(run)
+    return configuration.repeat_if_stale(run)
 
 
 def _refusals(drafts: Sequence[JobDraft], caller: Caller, version: int) -> dict[int, OJSError]:
     """Return refusals. Raises Stale if they follow from a stale configuration version."""
     found = extensions.refusals(drafts, caller, version)
-    if found and terms.version() != version:
-        raise terms.Stale
+    if found and configuration.version() != version:
+        raise configuration.Stale
     return found
 
 
@@ -86,7 +86,7 @@ def _refuse(found: Mapping[int, OJSError], number: int) -> None:
 
 
 def _store_by(
-    known: terms.Terms, drafts: list[JobDraft], caller: Caller, *, keep_going: bool
+    known: configuration.Configuration, drafts: list[JobDraft], caller: Caller, *, keep_going: bool
 ) -> list[Job | OJSError]:
     _refuse(_refusals(drafts, caller, known.version), len(drafts))
     for extension in implementers(EnqueueHooks.assign_version_keys):
@@ -110,7 +110,7 @@ def _store_by(
 
 def _admit(
     admitting: Sequence[EnqueueHooks],
-    known: terms.Terms,
+    known: configuration.Configuration,
     caller: Caller,
     drafts: Sequence[JobDraft],
 ) -> None:

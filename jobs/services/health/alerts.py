@@ -24,7 +24,7 @@ def alerts() -> list[Alert]:
     read = _read(asked)
     for one in asked:
         if rows := [row for row in read if row.kind in one.rows]:
-            found += one.tell(rows)
+            found += one.describe(rows)
     return found
 
 

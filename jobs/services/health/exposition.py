@@ -106,11 +106,11 @@ class _Tenants:
     @classmethod
     def now(cls) -> "_Tenants":
         """Return the label by the settings, with the first tenants."""
-        told = extensions.tenant_labels()
-        if told is None or not told.everywhere:
+        labels = extensions.tenant_labels()
+        if labels is None or not labels.everywhere:
             return cls(0)
-        rows = TenantLabel.objects.filter(place__lte=told.most)
-        return cls(told.most, frozenset(rows.values_list("tenant", flat=True)))
+        rows = TenantLabel.objects.filter(place__lte=labels.most)
+        return cls(labels.most, frozenset(rows.values_list("tenant", flat=True)))
 
     def names(self, *labels: str) -> list[str]:
         """Return the labels of a metric with the label of tenants."""

@@ -80,13 +80,13 @@ def forget_loops_except(names: Iterable[str]) -> None:
 @cache
 def _nothing_is_lacking() -> bool:
     if parts := ", ".join(schema.lacking()):
-        _tell(parts)
+        _warn(parts)
         raise LookupError(parts)  # not cached: it may change
     return True
 
 
 @cache  # once for each answer: probes ask every second
-def _tell(parts: str) -> None:
+def _warn(parts: str) -> None:
     logger.warning("schema.lacking", extra={"parts": parts})
 
 

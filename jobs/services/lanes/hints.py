@@ -33,7 +33,7 @@ class _Low:
     rank: int
     vt: float
     looked_at: float
-    terms: int | None
+    config_version: int | None
     lanes: OrderedDict[int, int] = field(default_factory=OrderedDict)
 
 
@@ -44,7 +44,7 @@ class LowWater:
         """Start without any mark."""
         self._by_queue: dict[str, _Low] = {}
 
-    def bounds(self, queues: Sequence[str], terms: int | None = None) -> Hints:
+    def bounds(self, queues: Sequence[str], config_version: int | None = None) -> Hints:
         """Return the marks for a claim on `queues`; none for queues that are due for a full read.
 
         Marks of another configuration version are dropped: their virtual times may be of another
@@ -56,7 +56,7 @@ class LowWater:
         lanes: dict[int, int] = {}
         for queue in queues:
             low = self._by_queue.get(queue)
-            if low is None or low.terms != terms:
+            if low is None or low.config_version != config_version:
                 self._by_queue.pop(queue, None)
                 ranks.append(None)
                 vts.append(None)
@@ -75,7 +75,7 @@ class LowWater:
     def learn(
         self,
         heads: Sequence[tuple[str, int, int, int, float]],
-        terms: int | None = None,
+        config_version: int | None = None,
         above: Mapping[str, tuple[int, float]] = NONE,
     ) -> None:
         """Remember the heads that a claim found; `above` are the marks that the claim started from.
@@ -85,8 +85,8 @@ class LowWater:
         """
         for queue, (rank, vt, lanes) in _latest(heads).items():
             low = self._by_queue.get(queue)
-            if low is None or low.terms != terms or queue not in above:
-                low = self._by_queue[queue] = _Low(rank, vt, monotonic(), terms)
+            if low is None or low.config_version != config_version or queue not in above:
+                low = self._by_queue[queue] = _Low(rank, vt, monotonic(), config_version)
             elif (low.rank, low.vt) < above[queue]:
                 continue
             low.rank, low.vt = rank, vt

@@ -14,7 +14,7 @@ from jobs.extensions import LaneHooks
 from jobs.models import Lane
 from jobs.models import LaneKey as Row
 from jobs.services.lanes import limits
-from jobs.services.lanes.terms import Stale, by_latest
+from jobs.services.lanes.configuration import Stale, repeat_if_stale
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
     found = {key: _ids[key] for key in wanted if key in _ids}
     missing = sorted(wanted - found.keys())
     if missing:
-        made = by_latest(lambda: make(missing), extensions.clear_caches)
+        made = repeat_if_stale(lambda: make(missing), extensions.clear_caches)
         found |= made
         # a lane made in a transaction that rolls back does not exist
         transaction.on_commit(lambda: _ids.update(made))
@@ -184,7 +184,7 @@ def wake(lane_ids: Sequence[int]) -> None:
         clear_cache()  # the heal loop offers the remaining lanes
 
 
-def set_terms(tenant: str, *, weight: float, cap: int | None) -> int:
+def set_weight_and_cap(tenant: str, *, weight: float, cap: int | None) -> int:
     """Give all lanes of a tenant a weight and a cap at once; returns how many lanes there are.
 
     `cap` bounds the tenant's active jobs over all queues; None removes the bound.

@@ -18,7 +18,7 @@ from prometheus_client.core import (
 from jobs import queries
 from jobs.domain.events import WAIT_BOUNDS, Kind
 from jobs.domain.limits import OF_QUEUE
-from jobs.domain.queues import terms_of
+from jobs.domain.queues import policy_of
 from jobs.domain.states import CODES, State
 from jobs.models import Limit, LimitWait, Queue, Tally
 from jobs.services.lanes.limits import PREFIXES
@@ -99,7 +99,7 @@ def _pressure(label: Label) -> Metric:
     bounds = {
         str(queue.name): bound
         for queue in Queue.objects.filter(config__has_key="backpressure")
-        if (bound := terms_of(queue.config).bound) is not None
+        if (bound := policy_of(queue.config).bound) is not None
     }
     loads = queries.loads(list(bounds)) if bounds else {}
     ratios: dict[str, float] = {}

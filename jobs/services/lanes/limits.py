@@ -24,7 +24,7 @@ from jobs.domain.times import format_time
 from jobs.models import DEFAULT_TENANT, Limit
 from jobs.queries import LimitKey
 from jobs.services.audit.audit import audited
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 
 AVAILABLE = CODES[State.AVAILABLE]
 LOOKS = 10  # how often to look for limits that other transactions make
@@ -188,10 +188,10 @@ def _made(name: str, tenant: str | None) -> int:
         key = LimitKey(OF_TYPE, ANY_TENANT, name.removeprefix(PREFIXES[OF_TYPE]))
     with transaction.atomic():
         if key.kind == OF_TYPE:
-            terms.hold()
+            configuration.hold()
             if Limit.objects.filter(kind=key.kind, tenant=key.tenant, key=key.key).exists():
                 return resolve({key: LimitPolicy()})[key]
-            terms.change()
+            configuration.change()
         return resolve({key: LimitPolicy()})[key]
 
 

@@ -17,7 +17,7 @@ from jobs.domain.limits import LimitPolicy
 from jobs.domain.queues import limit_of, merge
 from jobs.models import Queue, QueueTemplate
 from jobs.services.audit.audit import audited
-from jobs.services.lanes import limits, terms
+from jobs.services.lanes import configuration, limits
 
 TEMPLATE = "_default"  # stands for the name of a queue on the wire; no queue may have this name
 
@@ -44,16 +44,16 @@ def configure(name: str, change: Mapping[str, Any], *, strict: bool = False) -> 
     Raises InvalidRequest.
     """
     with transaction.atomic():
-        terms.hold()
+        configuration.hold()
         queries.make_queues([name])
         queue = Queue.objects.select_for_update().get(name=name)
         config = merge(queue.config, change, strict=strict)
         if config == queue.config:
             return config
-        terms.change()
+        configuration.change()
         limit_id = limits.set_of_queue(name, limit_of(config))
         queries.configure(name, config, limit_id)
-    terms.cache.clear()
+    configuration.cache.clear()
     return config
 
 
@@ -63,12 +63,12 @@ def configure_template(change: Mapping[str, Any], *, strict: bool = False) -> di
     Locks: the configuration version. Raises InvalidRequest.
     """
     with transaction.atomic():
-        terms.hold()
+        configuration.hold()
         before = template()
         config = merge(before, change, strict=strict)
         if config == before:
             return config
-        terms.change()  # producers read the template, too
+        configuration.change()  # producers read the template, too
         policy = limit_of(config)
         has_limit = policy != LimitPolicy()
         QueueTemplate.objects.update_or_create(
@@ -79,7 +79,7 @@ def configure_template(change: Mapping[str, Any], *, strict: bool = False) -> di
                 "slot_ms": policy.slot_ms,
             },
         )
-    terms.cache.clear()
+    configuration.cache.clear()
     return config
 
 
@@ -93,7 +93,7 @@ def create(name: str, config: Mapping[str, Any], caller: Caller) -> Queue:
     """Make a queue before its first job. Raises Conflict if a queue of this name exists."""
     with audited(caller, "queue.created", name) as data:
         data["configured"] = sorted(config)
-        terms.hold()  # from here on no other transaction changes the configuration
+        configuration.hold()  # from here on no other transaction changes the configuration
         if Queue.objects.filter(name=name).exists():
             raise Conflict(f"queue {name} exists already", details={"queue": name})
         configure(name, config)

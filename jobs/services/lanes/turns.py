@@ -19,9 +19,9 @@ def prune(kept_ms: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The pools and rotations that claims would use now; `terms` is the configuration version."""
+    """The pools and rotations that claims would use now."""
 
-    terms: int
+    config_version: int
     active: Mapping[str, int]  # jobs, by pool
     crews: Sequence[Crew]
     turns: Sequence[Ahead]  # by plan

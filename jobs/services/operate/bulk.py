@@ -112,9 +112,9 @@ def _revive_watched(rows: Sequence[Row], left: int) -> list[str]:
     if not rows:
         return []
     with transaction.atomic():
-        told = set(_revive_rows(rows, [left]))
-        follow([_revived(row, left) for row in rows if str(row.id) in told])
-    return list(told)
+        revived = set(_revive_rows(rows, [left]))
+        follow([_revived(row, left) for row in rows if str(row.id) in revived])
+    return list(revived)
 
 
 def _revive_rows(rows: Sequence[Row], states: Sequence[int]) -> list[str]:

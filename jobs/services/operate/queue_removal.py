@@ -16,7 +16,7 @@ from jobs.domain.bulk import JobFilter, Verb
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound
 from jobs.domain.states import CODES, TERMINAL, WAITING, State
 from jobs.models import Queue
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.operate import bulk
 from jobs.services.operate.queue_move import move_waiting
 
@@ -68,7 +68,7 @@ def delete(name: str, strategy: str, actor: str, target: str | None = None) -> R
     if name == KEPT:
         raise Conflict(f"queue {KEPT} cannot be deleted", details={"queue": name})
     with transaction.atomic():
-        queries.raise_terms()  # later enqueues see that the queue drains
+        queries.raise_config_version()  # later enqueues see that the queue drains
         if not Queue.objects.filter(name=name).exists():
             raise NotFound.of("queue", name)
         moves_to = _target(name, target) if strategy == "move" else None
@@ -84,7 +84,7 @@ def delete(name: str, strategy: str, actor: str, target: str | None = None) -> R
                 details={"queue": name, "jobs": live},
             )
         Queue.objects.filter(name=name).update(draining=True, moves_to=moves_to)
-    terms.cache.clear()
+    configuration.cache.clear()
     affected = _empty(name, moves_to, actor)
     return Removed(affected, is_draining=not _take_away(name))
 
@@ -133,11 +133,11 @@ def _take_away(name: str) -> bool:
     if _live(name):  # does not wait for changes of queues
         return False
     with transaction.atomic():
-        terms.hold()
+        configuration.hold()
         if _live(name):
             return False
         gone, _ = Queue.objects.filter(name=name, draining=True).delete()
         if gone:
-            terms.change()
-    terms.cache.clear()
+            configuration.change()
+    configuration.cache.clear()
     return bool(gone)

@@ -126,7 +126,7 @@ class Retainer:
         with transaction.atomic():
             found = queries.prunable([self._encode(n, r) for n, r in enumerate(self._todo)], batch)
             gone = _remove([row for row in found if row.held])
-            _tell(
+            _emit_pruned(
                 row_and_rule
                 for row_and_rule in self._with_rules(found)
                 if row_and_rule[0].id in gone
@@ -205,14 +205,14 @@ def _remove(held: Sequence[queries.Prunable]) -> set[str]:
     return set(queries.remove(ids, ENDED, pruned=True, archive=archive))
 
 
-def _tell(gone: Iterable[tuple[queries.Prunable, _Rule]]) -> None:
+def _emit_pruned(gone: Iterable[tuple[queries.Prunable, _Rule]]) -> None:
     counts = Counter(
         (rule.queue, "max_age" if row.is_old else "max_count")
         for row, rule in gone
         if rule.kind == DEAD
     )
     if counts:
-        queries.tell_pruned(
+        queries.emit_pruned(
             [
                 {"queue": queue, "reason": reason, "count": number}
                 for (queue, reason), number in counts.items()

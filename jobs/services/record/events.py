@@ -135,8 +135,8 @@ def _params(wanted: EventFilter) -> dict[str, object]:
 def _kinds(wanted: EventFilter) -> list[int]:
     if wanted.kinds:
         return list(wanted.kinds)
-    is_told = not wanted.types or matches(STATE_CHANGED, wanted.types)
-    if wanted.with_moves and is_told:
+    has_changes_of_state = not wanted.types or matches(STATE_CHANGED, wanted.types)
+    if wanted.with_moves and has_changes_of_state:
         return [*map(int, NAMES), int(Kind.MOVED)]
     return shown_kinds(wanted.types)
 

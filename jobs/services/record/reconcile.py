@@ -16,7 +16,7 @@ from jobs.queries import Drift
 logger = logging.getLogger("ojs.reconcile")
 
 MOST_SIZED = 100_000  # waiting jobs whose sizes the loop reads, one row each
-TOLD = 10  # drifts that a log line names
+MOST_LOGGED = 10  # drifts that a log line names
 
 
 def reconcile(most_sized: int | None = None) -> list[Drift]:
@@ -31,18 +31,18 @@ def reconcile(most_sized: int | None = None) -> list[Drift]:
         found = [*queries.drifts(), *queries.size_drifts(most_sized)]
         if found:
             queries.amend(found)
-    _tell(found)
+    _report(found)
     return found
 
 
-def reconcile_in_turn() -> int:
+def reconcile_once() -> int:
     """Reconcile as the loop does; returns how many counts were wrong (0 is healthy)."""
     return len(reconcile(MOST_SIZED))
 
 
-def _tell(found: list[Drift]) -> None:
+def _report(found: list[Drift]) -> None:
     tables = Counter(drift.table for drift in found)
     observe_drifts(tables)
     if found:
-        named = [drift._asdict() for drift in found[:TOLD]]
+        named = [drift._asdict() for drift in found[:MOST_LOGGED]]
         logger.error("counts.drifted", extra={"count": len(found), "drifts": named})

@@ -27,7 +27,7 @@ def persist(empty: Callable[[], None]) -> None:
 def _truncate() -> None:
     queries.reset(extensions.tables())
     queries.prune_audit(-AN_HOUR_MS, ALL)  # the database refuses to truncate it
-    queries.raise_terms()  # other processes remember queues
+    queries.raise_config_version()  # other processes remember queues
 
 
 def clear_caches() -> None:

@@ -100,7 +100,7 @@ class Scratch:
     def __init__(self) -> None:
         """Begin without a lane."""
         self._lanes: dict[LaneKey, int] = {}
-        self.version = queries.terms([]).version  # of the configuration
+        self.version = queries.configuration([]).version  # of the configuration
 
     def set_clock(self, at: datetime) -> None:
         """Set the time in the store."""
@@ -131,7 +131,7 @@ class Scratch:
         if missing:
             self._lanes |= lanes.make(missing)
         rows = [_row(n, job, self._lanes[job.lane]) for n, job in enumerate(jobs)]
-        queries.enqueue(rows, terms=self.version, wake=True)
+        queries.enqueue(rows, config_version=self.version, wake=True)
 
     def claim(self, request: FetchRequest) -> tuple[list[int], int | None]:
         """Hand out jobs; return their numbers in turn order.

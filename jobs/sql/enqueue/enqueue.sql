@@ -2,7 +2,7 @@
 -- request with one draft has it as parameters, as reading JSON costs a fifth of the statement. `wake` is
 -- false inside a caller's transaction, which wakes the lanes after its commit instead
 -- (services/enqueue/insert.py). A draft that matches a stored job is not stored: state 0, and `hit` and
--- `hit_state` are the stored job. Stores nothing when `terms` is not the latest configuration version:
+-- `hit_state` are the stored job. Stores nothing when `config_version` is not the latest:
 -- see Terms in models/queues.py. A used id fails on the primary key.
 -- Locks: the locks of ojs_unique_pass; none on shared rows except the locks of ojs_wake.
 WITH placed AS MATERIALIZED (
@@ -16,7 +16,7 @@ WITH placed AS MATERIALIZED (
                   coalesce(d.expires_at, now() + d.expires_in_ms * interval '1 millisecond')
                       AS dies_at
            ) AS t
-     WHERE (SELECT v.version FROM ojs_terms AS v WHERE v.id = 1) = %(terms)s::bigint
+     WHERE (SELECT v.version FROM ojs_terms AS v WHERE v.id = 1) = %(config_version)s::bigint
 ), stored AS (
     INSERT INTO ojs_job (id, type, queue, tenant, lane_id, priority, version, watched, args, meta,
                          attributes, bytes, max_attempts, timeout_ms, visibility_ms, created_at,

@@ -1,4 +1,4 @@
--- feed: the next events of the live streams: events from a stamp on that were not streamed yet (`told`
+-- feed: the next events of the live streams: events from a stamp on that were not streamed yet (`sent`
 -- has the seqs of streamed events), and the oldest running transaction as `horizon`.
 -- An event behind the horizon has its final position. A later event is streamed once it is `patience_ms`
 -- old; otherwise one long transaction would hold up every stream.
@@ -13,7 +13,7 @@ SELECT h.horizon, x.*
               e.stamp < h.horizon::text::xid8 AS is_settled,
               encode(u.fingerprint, 'hex') AS unique_key
          FROM (SELECT * FROM ojs_event AS y
-                WHERE y.stamp >= %(stamp)s::text::xid8 AND y.seq <> ALL (%(told)s::bigint[])
+                WHERE y.stamp >= %(stamp)s::text::xid8 AND y.seq <> ALL (%(sent)s::bigint[])
                   AND (y.stamp < h.horizon::text::xid8
                        OR y.at < clock_timestamp()
                                  - %(patience_ms)s::int * interval '1 millisecond')

@@ -10,7 +10,7 @@ from federation.models import RegionHealth, RegionLoad
 from federation.services.health.attend import Attendant, Counter, Prober
 from federation.services.registry.configure import put_region
 from jobs.loops import all_loops
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from tests.concurrency import until
 from tests.factories import stored
 from tests.federation.stub import Stub
@@ -138,7 +138,7 @@ def test_load_of_healthy_regions_is_collected_every_interval(stubs: Stubs) -> No
     ap.health = (503, {})
     federate(eu, ap)
     stored(2)
-    fold()
+    aggregate_events()
     run_until_idle(Prober())
     RegionHealth.objects.filter(region="us").update(status="healthy")
     counter = Counter()

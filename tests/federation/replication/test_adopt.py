@@ -20,8 +20,8 @@ from federation.domain.meta import (
 from federation.domain.replica import Adoption, Replica
 from federation.models import FederatedJob
 from federation.services.replication.adopt import Order, adopt
-from federation.services.replication.replication import required
 from federation.services.replication.close_adoptions import close_adoptions
+from federation.services.replication.replication import required
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Conflict, InvalidRequest, OJSError
 from jobs.domain.events import Kind

@@ -6,7 +6,7 @@ import pytest
 
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.limits import LimitPolicy, RateLimit, parse_policy, parse_rate_limit
-from jobs.domain.queues import Bound, limit_of, merge, terms_of
+from jobs.domain.queues import Bound, limit_of, merge, policy_of
 from tests.spec import spec
 
 PER_SECOND = {"limit": 5, "period": "PT1S"}
@@ -144,12 +144,12 @@ def test_terms_and_limit_are_what_was_configured() -> None:
         },
         strict=True,
     )  # fmt: skip
-    terms = terms_of(config)
+    policy = policy_of(config)
 
-    assert terms.bound == Bound(5, strategy="block", warning_threshold=0.5)
-    assert (terms.visibility_ms, terms.timeout_ms) == (5000, 6000)
-    assert [terms.allows(name) for name in ("mail.send", "a.b", "a.bc")] == [True, True, False]
-    assert terms.retry_base().max_attempts == 7
+    assert policy.bound == Bound(5, strategy="block", warning_threshold=0.5)
+    assert (policy.visibility_ms, policy.timeout_ms) == (5000, 6000)
+    assert [policy.allows(name) for name in ("mail.send", "a.b", "a.bc")] == [True, True, False]
+    assert policy.retry_base().max_attempts == 7
     assert limit_of(config) == LimitPolicy(2, 3, 1000)
 
 

@@ -32,7 +32,7 @@ def test_enqueue_stores_a_job_and_says_which(manage: Manage) -> None:
     assert json.loads(show(job_id).args) == ["ada@example.org", 1]
 
 
-def test_enqueue_takes_terms(manage: Manage) -> None:
+def test_enqueue_takes_options(manage: Manage) -> None:
     job = parsed(
         manage(
             "ojs", "enqueue", "mail.send", "--queue", "mail", "--priority", "7",

@@ -40,7 +40,7 @@ def test_no_low_job_is_claimed_while_a_higher_one_waits(cap: int | None) -> None
     put_into_many_lanes(400, 9)
     put_into_many_lanes(400, 0)
     for n in range(TENANTS):
-        lanes.set_terms(f"t{n}", weight=1, cap=cap)
+        lanes.set_weight_and_cap(f"t{n}", weight=1, cap=cap)
     clock = count()
 
     def work() -> list[tuple[int, int, int]]:
@@ -127,7 +127,7 @@ def test_d12_a_cancel_ends_each_job_however_far_its_claim_has_come() -> None:
 def test_every_job_of_a_locked_lane_moves_its_virtual_time(cap: int) -> None:
     """Check that a claim that waited for the lane's row reads the row's newest version."""
     stored = enqueue([replace(DraftFactory.create(), tenant="paid") for _ in range(300)])
-    lanes.set_terms("paid", weight=1, cap=cap)
+    lanes.set_weight_and_cap("paid", weight=1, cap=cap)
     before = Lane.objects.get(tenant="paid").vt
 
     def work() -> int:

@@ -57,7 +57,7 @@ def behind_full_lanes() -> None:
 def under_caps() -> None:
     """Store jobs of tenants with a cap each, at several priorities."""
     for n in range(5):
-        lanes.set_terms(f"t{n}", weight=1 + n, cap=1)
+        lanes.set_weight_and_cap(f"t{n}", weight=1 + n, cap=1)
     store(8, 5, queue="a", priority=5)
     store(8, 5, queue="b")
 
@@ -91,7 +91,7 @@ def test_a_claim_of_one_job_looks_behind_any_number_of_full_lanes() -> None:
     No lane is marked as blocked before.
     """
     for n in range(70):
-        lanes.set_terms(f"t{n}", weight=1, cap=0)
+        lanes.set_weight_and_cap(f"t{n}", weight=1, cap=0)
     store(1, 70, priority=5)
     store(2, 150, rate_limit={**FULL, "concurrency": 0})
     Lane.objects.update(blocked_by=None)

@@ -64,7 +64,7 @@ def owed() -> float:
 @spec("contract 9.2")
 def test_a_what_is_taken_past_a_held_lane_is_charged_by_the_next_claim() -> None:
     store(30, "a", "b", "c")
-    lanes.set_terms("b", weight=4, cap=None)
+    lanes.set_weight_and_cap("b", weight=4, cap=None)
 
     assert taken_past_held_lanes(7) == 7
     assert charged() == 0
@@ -78,8 +78,8 @@ def test_a_what_is_taken_past_a_held_lane_is_charged_by_the_next_claim() -> None
 @spec("contract 9.2")
 def test_a_what_is_taken_past_held_lanes_is_shared_by_weight() -> None:
     store(30, "a", "b", "c", "d")
-    lanes.set_terms("a", weight=5, cap=None)
-    lanes.set_terms("b", weight=3, cap=None)
+    lanes.set_weight_and_cap("a", weight=5, cap=None)
+    lanes.set_weight_and_cap("b", weight=3, cap=None)
 
     with held() as claim:
         assert claim(20) == {"a": 10, "b": 6, "c": 2, "d": 2}
@@ -112,7 +112,7 @@ def test_a_what_is_owed_counts_before_the_next_claim_chooses() -> None:
 def test_a_what_is_owed_is_charged_though_a_limit_lets_nothing_go() -> None:
     store(30, "a", "b")
     for tenant in ("a", "b"):
-        lanes.set_terms(tenant, weight=1, cap=2)
+        lanes.set_weight_and_cap(tenant, weight=1, cap=2)
     assert taken(2) + taken(2) == 4
     Lane.objects.update(blocked_by=None)  # as if no claim had met the limits yet
     Debt.objects.create(lane_id=Lane.objects.get(tenant="a").id, cost=10)

@@ -65,7 +65,7 @@ def test_concurrency_is_never_exceeded(group: str) -> None:
         for queue in ("q0", "q1"):
             configure(queue, {"concurrency": LIMIT})
     if group == "tenant":
-        lanes.set_terms("_default", weight=1, cap=LIMIT)
+        lanes.set_weight_and_cap("_default", weight=1, cap=LIMIT)
 
     work_off("q0", "q1")
 
@@ -106,7 +106,7 @@ def test_limits_of_several_kinds_hold_together_and_nothing_gets_stuck() -> None:
         configure(queue, {"concurrency": 4})
         stored(60, queue=queue, rate_limit={"key": "k", "concurrency": 5})
         stored(60, queue=queue)
-    lanes.set_terms("_default", weight=1, cap=6)
+    lanes.set_weight_and_cap("_default", weight=1, cap=6)
 
     def work(order: tuple[str, ...]) -> None:
         while Ready.objects.exists():

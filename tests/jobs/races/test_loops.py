@@ -17,7 +17,7 @@ from jobs.models import Depth, Event, Latency, LoopTick, Period, TenantPeriod, T
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.nack import Nack, nack
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_depths_equal_recount, assert_store_is_sound, recount
 from tests.concurrency import at_once, threads, until, wait_until_blocked, wait_until_settled
 from tests.factories import error, stored_ids
@@ -130,7 +130,7 @@ def test_a_loop_that_rests_for_a_minute_is_seen_to_be_there(
         runner.stop()
 
 
-def test_counts_under_writers_and_two_folds_equal_a_recount() -> None:
+def test_counts_under_writers_and_two_aggregations_equal_a_recount() -> None:
     writing = threading.Event()
 
     def write(number: int) -> None:
@@ -142,10 +142,10 @@ def test_counts_under_writers_and_two_folds_equal_a_recount() -> None:
             nack([Nack(job_id, error(), requeue=job_id == ids[-1]) for job_id in ids[1:]])
 
     def count() -> int:
-        folded = 0
+        aggregated = 0
         while not writing.is_set():
-            folded += fold(25)
-        return folded
+            aggregated += aggregate_events(25)
+        return aggregated
 
     with threads(8) as start:
         counters = [start(count) for _ in range(2)]
@@ -154,12 +154,12 @@ def test_counts_under_writers_and_two_folds_equal_a_recount() -> None:
             writer.result()
         assert_depths_equal_recount()
         writing.set()
-        folded = sum(counter.result() for counter in counters)
+        aggregated = sum(counter.result() for counter in counters)
 
     wait_until_settled()
-    while more := fold():
-        folded += more
-    assert folded == Event.objects.exclude(job_id=None).count()
+    while more := aggregate_events():
+        aggregated += more
+    assert aggregated == Event.objects.exclude(job_id=None).count()
     counted = {
         (depth.queue, state_of(depth.state)): depth.jobs for depth in Depth.objects.exclude(jobs=0)
     }
@@ -171,16 +171,16 @@ def test_counts_under_writers_and_two_folds_equal_a_recount() -> None:
     assert_store_is_sound()
 
 
-def test_depths_read_while_a_fold_runs_are_never_off() -> None:
+def test_depths_read_while_an_aggregation_runs_are_never_off() -> None:
     stored_ids(200)
     wait_until_settled()
-    fold(1)
+    aggregate_events(1)
 
     def read() -> set[int]:
         return {sum(queries.depths().get("default", {}).values()) for _ in range(40)}
 
     def count() -> set[int]:
-        while fold(10):
+        while aggregate_events(10):
             pass
         return {200}
 
@@ -189,17 +189,17 @@ def test_depths_read_while_a_fold_runs_are_never_off() -> None:
 
 @pytest.mark.parametrize("table", ["ojs_total", "ojs_period", "ojs_tenant_period"])
 @spec("contract 32.6")
-def test_a_fold_that_is_killed_half_way_counts_everything_once(table: str) -> None:
+def test_an_aggregation_that_is_killed_half_way_counts_everything_once(table: str) -> None:
     ids = stored_ids(3)
     fetch(FetchRequest(("default",), count=3))
     ack([Ack(job_id) for job_id in ids[:1]])
-    fold_everything()
+    aggregate_everything()
     ack([Ack(job_id) for job_id in ids[1:]])
     wait_until_settled()
 
     with threads(1) as start, transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"SELECT 1 FROM {table} FOR UPDATE")  # noqa: S608 - fold waits for this lock
-        folding = start(fold)
+        cursor.execute(f"SELECT 1 FROM {table} FOR UPDATE")  # noqa: S608 - the aggregation waits for this lock
+        aggregating = start(aggregate_events)
         wait_until_blocked()
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY ("
@@ -208,8 +208,8 @@ def test_a_fold_that_is_killed_half_way_counts_everything_once(table: str) -> No
             " AND pid <> pg_backend_pid()"
         )
         with pytest.raises(OperationalError):
-            folding.result()
-    fold_everything()
+            aggregating.result()
+    aggregate_everything()
 
     for span_s in SPANS:
         counted = Period.objects.filter(span_s=span_s).values_list("enqueued", "completed")
@@ -222,9 +222,9 @@ def test_a_fold_that_is_killed_half_way_counts_everything_once(table: str) -> No
     assert_depths_equal_recount()
 
 
-def fold_everything() -> None:
+def aggregate_everything() -> None:
     """Aggregate all events."""
     wait_until_settled()
-    fold()  # the first run ever only stores the start position
-    while fold():
+    aggregate_events()  # the first run ever only stores the start position
+    while aggregate_events():
         pass

@@ -27,7 +27,7 @@ from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.cancel import cancel
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.outcome.promote import promote
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from jobs.services.record.reconcile import reconcile
 from tests.asserts import assert_store_is_sound
 from tests.concurrency import threads, wait_until_blocked, wait_until_settled
@@ -98,7 +98,7 @@ def busy(store: None, monkeypatch: pytest.MonkeyPatch) -> None:
     stored(10, queue="old", scheduled_at="+PT1H")
     drafts = [DraftFactory.create(queue=queue) for queue in ("a", "b")]
     enqueue([replace(draft, tenant="t1") for draft in drafts])
-    fold_all()
+    aggregate_all()
 
 
 @pytest.mark.usefixtures("busy")
@@ -108,7 +108,7 @@ def test_no_drift_is_found_while_everybody_works() -> None:
     def look() -> None:
         found.extend(reconcile())
 
-    while_all_work(look, look, lambda: fold(25))
+    while_all_work(look, look, lambda: aggregate_events(25))
 
     assert found == []
     assert_store_is_sound()
@@ -133,7 +133,7 @@ def test_injected_drift_is_found_once_while_everybody_works() -> None:
         sizes = QueueSize.objects.filter(queue="b").update(bytes=F("bytes") + 9)
         injected["ojs_queue_size", "b", None] += 9 * sizes
 
-    while_all_work(look, look, lambda: fold(25), spoil)
+    while_all_work(look, look, lambda: aggregate_events(25), spoil)
     look()
 
     assert all(injected.values())
@@ -153,14 +153,14 @@ def test_two_that_look_at_once_set_right_once() -> None:
     assert_store_is_sound()
 
 
-def test_a_fold_between_finding_and_amending_loses_nothing() -> None:
-    fold_all()
+def test_an_aggregation_between_finding_and_amending_loses_nothing() -> None:
+    aggregate_all()
     stored(3)
     Depth.objects.create(queue="default", state=3, jobs=5)
     wait_until_settled()
     found = queries.drifts()
 
-    assert fold() == 3
+    assert aggregate_events() == 3
     queries.amend(found)
 
     assert [drift.excess for drift in found] == [5]
@@ -168,9 +168,9 @@ def test_a_fold_between_finding_and_amending_loses_nothing() -> None:
     assert_store_is_sound()
 
 
-def fold_all() -> None:
+def aggregate_all() -> None:
     """Aggregate all events."""
     wait_until_settled()
-    fold()  # the first run ever only stores the start position
-    while fold():
+    aggregate_events()  # the first run ever only stores the start position
+    while aggregate_events():
         pass

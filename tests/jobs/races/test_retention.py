@@ -19,7 +19,7 @@ from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.outcome.retain import Retainer
 from jobs.services.read.show import show
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_state, assert_store_is_sound, removed_counts
 from tests.concurrency import at_once, threads, wait_until_settled
 from tests.factories import error, stored_ids
@@ -38,10 +38,10 @@ def at_once_over(settings: Any, store: None) -> None:
     settings.OJS = {**settings.OJS, **{f"RETENTION_{age}": OVER for age in ages}}
 
 
-def fold_all() -> None:
+def aggregate_all() -> None:
     wait_until_settled()
-    fold()
-    while fold():
+    aggregate_events()
+    while aggregate_events():
         pass
 
 
@@ -52,7 +52,7 @@ def discarded() -> list[str]:
     ]
     nack([Nack(job_id, error(retryable=False)) for job_id in claimed])
     assert_state(State.DISCARDED, *ids)
-    fold_all()
+    aggregate_all()
     return ids
 
 
@@ -135,7 +135,7 @@ def test_a_job_that_is_read_meanwhile_is_whole_or_gone() -> None:
 
 
 @spec("contract 10.3")
-def test_counts_stay_exact_under_writers_pruners_and_folds() -> None:
+def test_counts_stay_exact_under_writers_pruners_and_aggregations() -> None:
     writing = threading.Event()
     runs, size, writers = 15, 6, 3
 
@@ -149,7 +149,7 @@ def test_counts_stay_exact_under_writers_pruners_and_folds() -> None:
     def keep_pruning() -> int:
         removed = 0
         while not writing.is_set():
-            fold(50)
+            aggregate_events(50)
             removed += prune(5)()
             assert all(n >= 0 for n in queries.depths().get("default", {}).values())
         return removed
@@ -161,11 +161,11 @@ def test_counts_stay_exact_under_writers_pruners_and_folds() -> None:
         writing.set()
         for pruner in pruners:
             pruner.result()
-    fold_all()
+    aggregate_all()
     prune()()
 
     assert_store_is_sound()
-    fold_all()
+    aggregate_all()
     assert_store_is_sound()
     assert not Row.objects.exclude(state=None).exists()
     assert Total.objects.get().enqueued == runs * size * writers
@@ -176,7 +176,7 @@ def test_results_that_expire_and_jobs_that_leave_do_not_block_each_other() -> No
     for _ in range(2):
         claimed = fetch(FetchRequest(("default",), count=100)).jobs
         ack([Ack(job.id, b"1") for job in claimed])
-    fold_all()
+    aggregate_all()
     ResultExpiry.objects.update(due_at=queries.ago(1000))
 
     def expire() -> int:
@@ -194,7 +194,7 @@ def test_events_go_once_with_several_pruners(settings: Any) -> None:
     settings.OJS = {**settings.OJS, "RETENTION_EVENT_ROWS": 10}
     for _ in range(60):
         stored_ids(1)
-    fold_all()
+    aggregate_all()
 
     removed = at_once([prune(1), prune(2), prune(1)])
 

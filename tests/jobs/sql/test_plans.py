@@ -60,9 +60,9 @@ from jobs.services.outcome.stall import stall
 from jobs.services.read.find import Wanted, find, find_jobs
 from jobs.services.read.show import show
 from jobs.services.record import dispatches, rates
+from jobs.services.record.aggregate import aggregate_events
+from jobs.services.record.emit import NewEvent, emit
 from jobs.services.record.events import EventFilter, following, history, latest
-from jobs.services.record.fold import fold
-from jobs.services.record.tell import Told, tell
 from jobs.services.upkeep.heal import heal
 from jobs.services.upkeep.reset import reset
 from jobs.services.upkeep.statistics import refresh_statistics
@@ -72,9 +72,9 @@ from tests.concurrency import wait_until_old_rows_are_dead
 from tests.conftest import ROOT, statements_in
 from tests.factories import DraftFactory, error, stored
 from tests.jobs.sql.volume import (
+    AGGREGATED,
     EVENTS,
     FINISHED,
-    FOLDED,
     JOBS,
     LANE,
     LATER,
@@ -133,7 +133,7 @@ MAY_READ: dict[str, int] = {
     "pool_loads": 20_000,  # active jobs of the pool
     "events": SOME,  # of a queue: the events of other queues between them
     "feed": SOME,  # of a job: the events of other jobs between them
-    "fold": 5_000,  # events since the last aggregation
+    "aggregate_events": 5_000,  # events since the last aggregation
     "forget": SOME,  # workers
     "adopt": 20_000,  # active jobs
     "drifts": 40_000,  # all live jobs; the lanes of each state, counts, unaggregated events
@@ -417,7 +417,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "feed of a job": lambda: queries.feed({**FEED, "jobs": [job_id(LEASE)], "queues": []}),
     "missed": lambda: queries.missed(STAMPS - 2, [], BATCH),
     "stamp_at": lambda: queries.stamp_at(NOON),
-    "tell": lambda: tell([Told(Kind.QUEUE_PAUSED, queue="q0")]),
+    "emit": lambda: emit([NewEvent(Kind.QUEUE_PAUSED, queue="q0")]),
     "explain": lambda: explained(READY),
     "explain of a lease": lambda: explained(LEASE),
     "explain of an ended one": lambda: explained(FINISHED),
@@ -425,9 +425,9 @@ CALLS: dict[str, Callable[[], object]] = {
     "fail": lambda: nack([Nack(job_id, error()) for job_id in numbers.take(LEASE)]),
     "expire_results": lambda: queries.expire_results(2),
     "failures": lambda: queries.failures(numbers.take(LEASE)),
-    "fold": fold,
+    "aggregate_events": aggregate_events,
     "forget": lambda: queries.forget(86_400_000, 1000),
-    "fold_from_start": lambda: queries.base.run("fold_from_start", {}),
+    "aggregate_from_start": lambda: queries.base.run("aggregate_from_start", {}),
     "heads": lambda: queries.heads(1, BATCH),
     "asleep": heal,
     "heartbeat": lambda: heartbeat(Report("w1", active_ids=tuple(numbers.take(LEASE)))),
@@ -471,7 +471,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "prune_events by number": lambda: prune_events(most=EVENTS - 5),
     "prune_events that stay": lambda: prune_events(age_ms=10**12, most=10**12),
     "prune_events unread": lambda: prune_events(age_ms=1, unread="0", most_unread=EVENTS - 5),
-    "unread": lambda: queries.unread(FOLDED),
+    "unread": lambda: queries.unread(AGGREGATED),
     "prune_periods": lambda: queries.prune_periods(60, 86_400_000, BATCH),
     "prune_periods of seconds": lambda: queries.prune_periods(1, 7_200_000, BATCH),
     "prune_periods of hours": lambda: queries.prune_periods(3600, 40 * 86_400_000, BATCH),
@@ -480,7 +480,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "size_drifts": lambda: queries.size_drifts(None),
     "size_drifts of too many": lambda: queries.size_drifts(1000),
     "amend": lambda: queries.amend(DRIFTS),
-    "raise_terms": queries.raise_terms,
+    "raise_config_version": queries.raise_config_version,
     "remove": lambda: dead_letter.delete(discarded()),
     "remove pruned": lambda: remove(archive=False),
     "remove archived": lambda: remove(archive=True),
@@ -528,8 +528,8 @@ CALLS: dict[str, Callable[[], object]] = {
     "limit_loads": lambda: queries.limit_loads(10_000),
     "make_queues": lambda: queries.make_queues(["other", "q0"]),
     "maintain": lambda: queries.maintain("test", None, None, enabled=False),
-    "tell_pruned": lambda: queries.tell_pruned([{"queue": "q0", "reason": "max_age", "count": 1}]),
-    "terms": lambda: queries.terms([f"q{n}" for n in range(BATCH)]),
+    "emit_pruned": lambda: queries.emit_pruned([{"queue": "q0", "reason": "max_age", "count": 1}]),
+    "configuration": lambda: queries.configuration([f"q{n}" for n in range(BATCH)]),
     "tick": lambda: queries.tick("loop"),
     "oldest": lambda: queries.oldest("q0", BATCH),
     "pause_limits": lambda: limits.pause(numbers.take(LEASE), datetime.now(UTC)),
@@ -543,7 +543,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "charge_queues": lambda: queries.charge_queues(["q0", "other"]),
     "prune_turns": lambda: queries.prune_turns(86_400_000, BATCH),
     "reweigh": lambda: lanes.reweigh(in_queues=["q0"]),
-    "weigh": lambda: lanes.set_terms("t1", weight=1, cap=5),
+    "weigh": lambda: lanes.set_weight_and_cap("t1", weight=1, cap=5),
 }
 
 CLAIMS = [name for name in CALLS if name.startswith("claim")]
@@ -612,13 +612,13 @@ def test_every_statement_is_measured() -> None:
     files = set(statements_in(ROOT / "jobs"))
     # They run at a reset, an upgrade, a login, a simulation or a change of the configuration. Their
     # reads do not grow with the jobs.
-    rare = {"reset", "login_try", "hold_terms"}
+    rare = {"reset", "login_try", "lock_config_version"}
     rare |= {name for name in files if name.startswith(("schema_", "scratch_"))}
 
     assert files - rare <= {name.split()[0] for name in CALLS}
 
 
-def test_events_that_are_not_folded_yet_are_bounded_on_both_sides() -> None:
+def test_events_that_are_not_aggregated_yet_are_bounded_on_both_sides() -> None:
     """With only a lower bound, the planner expects a third of the record and parallel workers."""
     root = Path(queries.__file__).parent.parent.parent
     lower = "stamp >= coalesce((SELECT p.stamp FROM ojs_fold_position"

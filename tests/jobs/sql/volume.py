@@ -13,7 +13,7 @@ READY, LEASE, LATER, PENDING, FINISHED = (n * 1_000_000 for n in range(1, 6))
 JOBS = {READY: 20_000, LEASE: 3_000, LATER: 10_000, PENDING: 2_000, FINISHED: 20_000}
 LANE = 1_000_000  # id of the first lane
 DUE = 30  # the first of a kind are due: expired, overdue, or to be promoted
-EVENTS, STAMPS, FOLDED = 50_000, 500, 495  # the last hundredth is not aggregated yet
+EVENTS, STAMPS, AGGREGATED = 50_000, 500, 495  # the last hundredth is not aggregated yet
 WORKERS = 1_000
 
 
@@ -152,9 +152,9 @@ SELECT (1 + n * %(stamps)s::bigint / %(events)s)::text::xid8, 1,
   FROM generate_series(0, %(events)s - 1) AS n;
 INSERT INTO ojs_bulk_answer (operation, tenant, key, request_hash, created_at)
 SELECT 'op', '', 'k' || n, '', now() - n * interval '3 seconds' FROM generate_series(0, 20000) AS n;
-INSERT INTO ojs_fold_position (id, stamp) VALUES (1, %(folded)s::text::xid8)
+INSERT INTO ojs_fold_position (id, stamp) VALUES (1, %(counted)s::text::xid8)
 ON CONFLICT (id) DO UPDATE SET stamp = excluded.stamp;
-INSERT INTO ojs_charge (queue, stamp, jobs, mean_ms) VALUES ('q0', %(folded)s::text::xid8, 0, 0);
+INSERT INTO ojs_charge (queue, stamp, jobs, mean_ms) VALUES ('q0', %(counted)s::text::xid8, 0, 0);
 INSERT INTO ojs_depth (queue, state, jobs)
 SELECT 'q' || n, s, 10 FROM generate_series(0, %(queues)s - 1) AS n, generate_series(1, 8) AS s;
 INSERT INTO ojs_period (span_s, at, queue, type)
@@ -193,7 +193,7 @@ def load(shape: Shape) -> None:
     """Fill an empty store; the caller updates the statistics."""
     facts = {
         **shape._asdict(), "lanes": shape.lanes, "workers": WORKERS, "events": EVENTS,
-        "stamps": STAMPS, "folded": FOLDED, "lane": LANE,
+        "stamps": STAMPS, "counted": AGGREGATED, "lane": LANE,
     }  # fmt: skip
     with transaction.atomic(), connection.cursor() as cursor:
         _run(cursor.execute, LANES, facts)

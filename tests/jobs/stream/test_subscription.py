@@ -10,7 +10,7 @@ from django.test import override_settings
 from jobs.domain.events import Kind
 from jobs.domain.place import Place, event_id
 from jobs.services.record.events import StoredEvent
-from jobs.stream.subscription import Scope, Subscription, Told
+from jobs.stream.subscription import Scope, SharedEvent, Subscription
 from tests.spec import spec
 
 AT = datetime(2026, 5, 4, tzinfo=UTC)
@@ -37,7 +37,7 @@ def filled(number: int) -> Subscription:
     """Return a subscription to which `number` events were offered."""
     member = Subscription(Scope(), lambda _event: True)
     for n in range(number):
-        member.offer(Told(event(n)))
+        member.offer(SharedEvent(event(n)))
     return member
 
 
@@ -68,8 +68,8 @@ def test_the_pace_holds_back_what_is_too_much() -> None:
 @spec("contract 25.3")
 def test_only_what_is_wanted_waits() -> None:
     member = Subscription(Scope(), lambda one: one.kind == Kind.COMPLETED)
-    member.offer(Told(event(1)))
-    member.offer(Told(event(2, Kind.COMPLETED)))
+    member.offer(SharedEvent(event(1)))
+    member.offer(SharedEvent(event(2, Kind.COMPLETED)))
 
     taken, _ = member.take(0)
 

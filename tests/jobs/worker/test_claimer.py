@@ -13,8 +13,8 @@ from jobs.queries import Claimed
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.read.show import show
 from jobs.worker import claimer as module
+from jobs.worker.config import WorkerConfig
 from jobs.worker.engine import Engine
-from jobs.worker.terms import Terms
 from tests.jobs.worker import ojs_jobs as handlers
 from tests.jobs.worker.conftest import run
 from tests.processes import DEADLINE_S, until
@@ -46,7 +46,7 @@ class SilentListener:
 
 @spec("GS-17")
 def test_a_worker_is_known_before_it_claims(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = Engine(Terms("w1", ("tests",), 1))
+    engine = Engine(WorkerConfig("w1", ("tests",), 1))
     known: list[bool] = []
 
     def claim(request: FetchRequest) -> Claimed:
@@ -66,7 +66,7 @@ def test_a_claim_whose_answer_was_lost_is_given_back_and_run(
 ) -> None:
     job = handlers.echo.enqueue(1)
     assert job is not None
-    engine = Engine(Terms("w1", ("tests",), 1, once=True))
+    engine = Engine(WorkerConfig("w1", ("tests",), 1, once=True))
     claims: list[int] = []
 
     def claim(request: FetchRequest) -> Claimed:
@@ -89,7 +89,7 @@ def test_a_worker_without_queues_asks_again_until_a_pool_gives_it_some(
 ) -> None:
     job = handlers.echo.enqueue(1)
     assert job is not None
-    engine = Engine(Terms("w1", (), 1))
+    engine = Engine(WorkerConfig("w1", (), 1))
     refused: list[str] = []
 
     def rest(refusal: str) -> None:
@@ -111,7 +111,7 @@ def idle(store: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Run a worker that found no job and polls again in an hour."""
     for name in ("FIRST_POLL_S", "LAST_POLL_S"):
         monkeypatch.setattr(module, name, 3600.0)
-    engine = Engine(Terms("w1", ("tests",), 1))
+    engine = Engine(WorkerConfig("w1", ("tests",), 1))
     thread = threading.Thread(target=run, args=(engine,))
     thread.start()
     until(lambda: len(listeners()) == 1, "LISTEN")
@@ -156,7 +156,7 @@ def test_a_worker_whose_listen_connection_is_cut_looks_again_when_it_is_back() -
 
 @spec("GS-1")
 def test_terminating_an_idle_worker_ends_its_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = Engine(Terms("w1", ("tests",), 1))
+    engine = Engine(WorkerConfig("w1", ("tests",), 1))
     listener = SilentListener()
 
     def claim(request: FetchRequest) -> Claimed:

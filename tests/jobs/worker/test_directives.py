@@ -80,11 +80,11 @@ def test_a_process_that_must_leave_ends_and_still_reports_that_it_runs(
 def test_the_first_heartbeat_makes_the_worker_known_and_wakes_the_claims(
     directives: Directives, waits: Waits
 ) -> None:
-    assert not directives.is_known
+    assert not directives.is_registered
 
     directives.obey_heartbeat(RUNNING)
 
-    assert directives.is_known
+    assert directives.is_registered
     assert waits.main.is_set()
     waits.main.clear()
     directives.obey_heartbeat(RUNNING)

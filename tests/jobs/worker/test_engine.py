@@ -10,8 +10,8 @@ from jobs.handlers import Context
 from jobs.models import Worker
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.workers.heartbeat import Standing
+from jobs.worker.config import WorkerConfig
 from jobs.worker.engine import CLEAN, REPLACE, UNFINISHED, Engine
-from jobs.worker.terms import Terms
 from tests.asserts import assert_state
 from tests.factories import stored_ids
 from tests.jobs.worker.conftest import run
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("store")
 @pytest.fixture
 def engine() -> Engine:
     """Return a process without queues of its own."""
-    return Engine(Terms("w1", ("tests",), 1))
+    return Engine(WorkerConfig("w1", ("tests",), 1))
 
 
 def claimed(engine: Engine) -> Context:

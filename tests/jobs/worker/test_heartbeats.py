@@ -11,16 +11,16 @@ from jobs.handlers import Context
 from jobs.models import Worker
 from jobs.services.workers.heartbeat import Answer, Report, Standing
 from jobs.worker import heartbeats as module
+from jobs.worker.config import WorkerConfig
 from jobs.worker.directives import Directives
 from jobs.worker.heartbeats import Heartbeats
 from jobs.worker.in_flight import InFlight
-from jobs.worker.terms import Terms
 from jobs.worker.waits import Waits
 from tests.processes import DEADLINE_S, until
 from tests.spec import spec
 
 RUNNING, QUIET, TERMINATE = Standing
-TERMS = Terms("w1", ("tests",), 1)
+CONFIG = WorkerConfig("w1", ("tests",), 1)
 
 
 class Process:
@@ -31,7 +31,7 @@ class Process:
         self.waits = Waits()
         self.directives = Directives(self.waits)
         self.in_flight = InFlight(1, lambda: None)
-        self.heartbeats = Heartbeats(TERMS, self.in_flight, self.directives, self.waits)
+        self.heartbeats = Heartbeats(CONFIG, self.in_flight, self.directives, self.waits)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 def test_a_heartbeat_stores_the_worker_and_makes_it_known(process: Process) -> None:
     process.heartbeats.send()
 
-    assert process.directives.is_known
+    assert process.directives.is_registered
     assert Worker.objects.get(id="w1").concurrency == 1
 
 
@@ -126,7 +126,7 @@ def test_the_thread_survives_any_failure_and_ends_when_it_is_stopped(
     others = set(threading.enumerate())
     process.heartbeats.start()
     (thread,) = set(threading.enumerate()) - others
-    until(lambda: process.directives.is_known, "a heartbeat")
+    until(lambda: process.directives.is_registered, "a heartbeat")
 
     process.heartbeats.stop()
 

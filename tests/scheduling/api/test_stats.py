@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("store")
 PATH = "admin/scheduling/stats"
 
 
-def fold() -> None:
+def aggregate_events() -> None:
     """Aggregate the events, from a stored position: otherwise the first run would only store it."""
     wait_until_settled()
     FoldPosition.objects.get_or_create(id=1, defaults={"stamp": "0"})
@@ -36,16 +36,16 @@ def numbers(found: dict[str, dict[str, Any]], name: str = "dispatched") -> dict[
     return {queue: one[name] for queue, one in found.items()}
 
 
-@pytest.mark.parametrize("is_folded", [False, True])
+@pytest.mark.parametrize("is_aggregated", [False, True])
 @spec("FS-10.2-a")
-def test_every_queue_is_shown_with_its_part_of_the_last_minute(is_folded: bool) -> None:
+def test_every_queue_is_shown_with_its_part_of_the_last_minute(is_aggregated: bool) -> None:
     put("p", "a", "b", strategy="weighted", weights={"a": 3})
     fill(a=5, b=5, c=1)
     ids = [job["id"] for job in taken(4, pool="p")]
     taken(1, queues=["c"])
     ack([Ack(ids[0])])
-    if is_folded:
-        fold()
+    if is_aggregated:
+        aggregate_events()
 
     answer = get(PATH)
 
@@ -94,21 +94,21 @@ def test_wait_is_the_mean_from_available_to_active() -> None:
         Event.objects.filter(seq=event.seq).update(took_ms=ms)
 
     before = shown()["a"]["avg_wait_ms"]
-    fold()
+    aggregate_events()
 
     assert before == shown()["a"]["avg_wait_ms"] == 1500.5
 
 
-@pytest.mark.parametrize("is_folded", [False, True])
-def test_of_a_pool_what_its_own_workers_were_given(is_folded: bool) -> None:
+@pytest.mark.parametrize("is_aggregated", [False, True])
+def test_of_a_pool_what_its_own_workers_were_given(is_aggregated: bool) -> None:
     put("p", "b", "a", strategy="strict")
     put("q", "a", strategy="weighted", weights={"a": 7})
     fill(a=4, b=2, c=1)
     taken(3, pool="p")
     taken(2, pool="q")
     taken(1, queues=["c"])
-    if is_folded:
-        fold()
+    if is_aggregated:
+        aggregate_events()
 
     p, q = get(f"{PATH}?pool=p"), get(f"{PATH}?pool=q")
 
@@ -151,38 +151,38 @@ def test_another_window_has_names_without_the_minute() -> None:
         ("P1D", timedelta(hours=24, minutes=2), 0),
     ],
 )
-@pytest.mark.parametrize("is_folded", [False, True])
+@pytest.mark.parametrize("is_aggregated", [False, True])
 @spec("FS-10.2-a")
 def test_the_window_is_exact_whatever_it_is_counted_by(
-    window: str, ago: timedelta, counted: int, *, is_folded: bool
+    window: str, ago: timedelta, counted: int, *, is_aggregated: bool
 ) -> None:
     fill(a=1)
     taken(1, queues=["a"])
     Event.objects.filter(kind=3).update(at=F("at") - ago)
-    if is_folded:
-        fold()
+    if is_aggregated:
+        aggregate_events()
         assert DispatchPeriod.objects.count() == 3  # a second, a minute, an hour
 
     assert shown(f"?window={window}")["a"]["dispatched"] == counted
 
 
-def test_counts_are_the_same_while_a_part_is_folded() -> None:
+def test_counts_are_the_same_while_a_part_is_aggregated() -> None:
     fill(a=6, b=6)
     taken(4, queues=["a", "b"])
-    fold()
+    aggregate_events()
     taken(3, queues=["a"])
 
     assert numbers(shown()) == {"a": 5, "b": 2}
 
 
-def test_what_was_folded_with_a_long_delay_goes_where_it_belongs() -> None:
+def test_what_was_aggregated_with_a_long_delay_goes_where_it_belongs() -> None:
     fill(a=2)
     taken(1, queues=["a"])
-    fold()
+    aggregate_events()
     taken(1, queues=["a"])
     Event.objects.filter(kind=3).update(at=F("at") - timedelta(seconds=70))
 
-    fold()
+    aggregate_events()
 
     assert shown()["a"]["dispatched"] == 1
     assert shown("?window=PT2M")["a"]["dispatched"] == 2

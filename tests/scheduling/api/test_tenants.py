@@ -149,7 +149,7 @@ def test_an_order_inside_one_priority() -> None:
 def test_a_limited_tenant_is_passed_over_and_its_jobs_keep_their_place() -> None:
     put("p", "q", tenant_fairness=IN_ORDER)
     jobs = of_tenant(*"AAAABBCACC")
-    lanes.set_terms("A", weight=1, cap=2)
+    lanes.set_weight_and_cap("A", weight=1, cap=2)
 
     assert ids(5, pool="p") == [jobs[0], jobs[1], jobs[4], jobs[5], jobs[6]]
     for n in (0, 1):
@@ -327,7 +327,7 @@ def test_a_pool_shares_by_weights_that_another_process_gave_tenants() -> None:
     assert dict(Lane.objects.values_list("tenant", "weight")) == {"A": 2, "B": 1}
     Tenant.objects.filter(id="A").update(fairness_weight=5)  # this process remembers 2
     Lane.objects.filter(tenant="A").update(weight=5)
-    queries.raise_terms()
+    queries.raise_config_version()
 
     put("p", "q", tenant_fairness={"weights": {"B": 3}})
 

@@ -77,7 +77,7 @@ def test_weighted_tenants_of_several_queues_are_near_their_shares_with_16() -> N
 
 def test_nothing_is_lost_or_counted_twice_while_tenants_come_and_go() -> None:
     put()
-    lanes.set_terms("t1", weight=2, cap=3)
+    lanes.set_weight_and_cap("t1", weight=2, cap=3)
     total = 4 * 24 * 3
 
     def produce(number: int) -> list[str]:
@@ -130,8 +130,8 @@ def test_switching_the_scope_to_and_fro_under_fetchers_loses_nothing() -> None:
     for n in range(5):
         for queue in QUEUES:
             of_tenant(f"t{n}", 15, queue)
-    lanes.set_terms("t0", weight=1, cap=2)  # claims wait for its lanes
-    lanes.set_terms("t1", weight=1, cap=2)
+    lanes.set_weight_and_cap("t0", weight=1, cap=2)  # claims wait for its lanes
+    lanes.set_weight_and_cap("t1", weight=1, cap=2)
 
     def switch() -> list[str]:
         for n in range(12):

@@ -63,7 +63,7 @@ def test_limits_of_tenants_hold_under_8_fetchers() -> None:
     put(enabled=False)
     store([n % 3 for n in range(120)])
     for n in range(2):
-        lanes.set_terms(f"t{n}", weight=1, cap=2)
+        lanes.set_weight_and_cap(f"t{n}", weight=1, cap=2)
 
     def work() -> list[str]:
         done: list[str] = []
@@ -120,7 +120,7 @@ def test_durations_are_charged_once_each_while_jobs_come_and_go() -> None:
     put(cost="duration")
     charge_durations()
     store([n % 5 for n in range(200)])
-    lanes.set_terms("t1", weight=2, cap=3)
+    lanes.set_weight_and_cap("t1", weight=2, cap=3)
 
     def work() -> int:
         number = 0

@@ -201,7 +201,7 @@ def test_a_pool_that_another_process_has_just_deleted_holds_nobody_up() -> None:
 
     # as another process does; this process remembers the pool
     models.PoolRow.objects.all().delete()
-    queries.raise_terms()
+    queries.raise_config_version()
 
     assert explained()[job_id].is_eligible
     assert not [gate for gate in explained()[job_id].gates if gate.gate in {"pool", "turns"}]

@@ -226,8 +226,8 @@ def test_only_inside_one_priority() -> None:
 def test_no_job_is_left_while_somebody_asks(size: int) -> None:
     put("a", "b", "c", strategy="weighted", weights={"a": 3})
     fill(a={"x": 7, "y": 1}, b={"y": 20, "z": 3}, c={"x": 11})
-    lanes.set_terms("x", weight=1, cap=5)
-    lanes.set_terms("z", weight=2, cap=1)
+    lanes.set_weight_and_cap("x", weight=1, cap=5)
+    lanes.set_weight_and_cap("z", weight=2, cap=1)
     got: list[str] = []
     rounds = 0
 
@@ -247,7 +247,7 @@ def test_no_job_is_left_while_somebody_asks(size: int) -> None:
 def test_paused_queues_and_full_tenants_hold_nobody_else_up() -> None:
     put("a", "b")
     fill(a={"one": 20, "two": 20}, b={"one": 20, "two": 20})
-    lanes.set_terms("one", weight=1, cap=4)
+    lanes.set_weight_and_cap("one", weight=1, cap=4)
     pause("b")
 
     assert Counter(take(12)) == {"one": 4, "two": 8}

@@ -137,15 +137,15 @@ def test_the_next_episode_is_told_anew() -> None:
     starve("b")
 
 
-@pytest.mark.parametrize("is_folded", [False, True])
-def test_a_start_ends_the_wait_whether_it_is_folded_or_not(is_folded: bool) -> None:
+@pytest.mark.parametrize("is_aggregated", [False, True])
+def test_a_start_ends_the_wait_whether_it_is_aggregated_or_not(is_aggregated: bool) -> None:
     FoldPosition.objects.get_or_create(id=1, defaults={"stamp": "0"})
     shared("b")
     fill(b=5)
     watch()
     later()
     taken(1, pool="p")
-    if is_folded:
+    if is_aggregated:
         wait_until_settled()
         run_once(["fold"])
 

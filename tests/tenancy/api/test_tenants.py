@@ -11,7 +11,7 @@ from jobs.domain.states import State
 from jobs.models import Audit, Job
 from tenancy.models import Tenant
 from tests.asserts import state
-from tests.jobs.services.record.test_rates import folded
+from tests.jobs.services.record.test_rates import aggregated
 from tests.spec import spec
 from tests.tenancy.wire import answer, push, put, send, told
 
@@ -250,7 +250,7 @@ def test_stats_have_every_number_of_the_seed() -> None:
     push("red", queue="other")
     answer(send("POST", "workers/fetch", {"queues": ["other"], "worker_id": "v"}))
     push("red", queue="other")
-    folded()
+    aggregated()
 
     found = get("/blue/stats")
 

@@ -13,7 +13,7 @@ from jobs.models import Job
 from jobs.services.enqueue import enqueue_each as enqueue_each_module
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.store import store
-from jobs.services.lanes import lanes, terms
+from jobs.services.lanes import configuration, lanes
 from tenancy import queries
 from tenancy.domain.tenant import Definition, TenantLimits
 from tenancy.services import tenant_cache
@@ -29,17 +29,17 @@ TENANT = "blue"
 def test_an_enqueue_that_begins_anew_holds_no_lane_while_it_waits_for_its_tenant() -> None:
     put(TENANT, Definition())
     draft = DraftFactory.create(queue="q", meta={"tenant_id": TENANT})
-    stale = terms.of_queues({"q"}), tenant_cache.current([TENANT])
+    stale = configuration.of_queues({"q"}), tenant_cache.current([TENANT])
     put(TENANT, Definition(limits=TenantLimits(max_queue_depth=100)))
 
-    def enqueue_by_old_terms() -> None:
-        terms.cache.latest, tenant_cache.cache.latest = stale
+    def enqueue_by_old_configuration() -> None:
+        configuration.cache.latest, tenant_cache.cache.latest = stale
         with transaction.atomic():  # as in the transaction of a workflow or of a host project
             enqueue([draft])
 
     with threads(1) as start, transaction.atomic():
         queries.lock([TENANT])  # as a POST /jobs does when its process has read the limit
-        other = start(enqueue_by_old_terms)
+        other = start(enqueue_by_old_configuration)
         wait_until_blocked()
         # this deadlocks if the other transaction holds the lane that its first attempt created
         lanes.resolve([LaneKey("q", draft.priority, TENANT)])

@@ -17,7 +17,7 @@ from tenancy.models import Noise, Throttle
 from tenancy.services.watch import watch
 from tests.alerts import alerts_of
 from tests.factories import error
-from tests.jobs.services.record.test_rates import folded
+from tests.jobs.services.record.test_rates import aggregated
 from tests.spec import spec
 from tests.tenancy.noise import LOUD, backlog, look, noise, silence
 from tests.tenancy.wire import answer, put, send
@@ -69,7 +69,7 @@ def test_active_jobs_of_long_ago_count() -> None:
     backlog("blue", 12)
     backlog("red", 3)
     fetch(FetchRequest(("default",), count=15))
-    folded()
+    aggregated()
     minutes_pass(30)
 
     watch()

@@ -10,7 +10,7 @@ from jobs.domain.errors import OJSError
 from jobs.models import Lane
 from jobs.services.dispatch.fetch import fetch, low_water
 from jobs.services.enqueue.enqueue import enqueue
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.upkeep.reset import clear_caches
 from tenancy.domain.errors import TenantLimitExceeded, TenantSuspended
 from tenancy.domain.tenant import Definition, Standing, TenantLimits
@@ -28,10 +28,10 @@ pytestmark = pytest.mark.usefixtures("store")
 
 def elsewhere(change: Callable[[], object]) -> None:
     """Make a change as in another process: the cache of this process stays."""
-    known = terms.cache.latest, tenant_cache.cache.latest
+    known = configuration.cache.latest, tenant_cache.cache.latest
     change()
     clear_caches()
-    terms.cache.latest, tenant_cache.cache.latest = known
+    configuration.cache.latest, tenant_cache.cache.latest = known
 
 
 def send_one() -> None:
@@ -78,7 +78,7 @@ def test_boost_that_changed_elsewhere_counts_for_new_lanes_and_those_that_wait()
 @spec("MT-15.1-c")
 def test_tenant_that_was_deleted_elsewhere_is_made_again() -> None:
     put("blue", Definition())
-    tenant_cache.current(["blue"], terms.version())
+    tenant_cache.current(["blue"], configuration.version())
     elsewhere(lambda: delete("blue"))
 
     send_one()

@@ -14,7 +14,7 @@ from jobs.services.operate.queues import pause
 from scheduling.models import QueueWatch
 from scheduling.services import namespaces
 from scheduling.services.watch import watch
-from tests.jobs.services.record.test_rates import folded
+from tests.jobs.services.record.test_rates import aggregated
 from tests.scheduling.pools import put as put_pool
 from tests.spec import spec
 from tests.tenancy.wire import push as pushed
@@ -64,7 +64,7 @@ def take(tenant: str, queue: str = "a") -> int:
 def test_a_namespace_that_nobody_serves_is_told_of_once() -> None:
     apart("acme", 3)
     pushed("open", queue="a")
-    folded()
+    aggregated()
     assert watch() == 0
     later(40)
     assert take("open") == 1  # a job of another tenant, which does not help the namespace
@@ -83,15 +83,15 @@ def test_a_namespace_that_nobody_serves_is_told_of_once() -> None:
     assert watch() == 0
 
 
-@pytest.mark.parametrize("is_folded", [True, False])
+@pytest.mark.parametrize("is_aggregated", [True, False])
 @spec("MT-6.1-a")
-def test_a_namespace_that_is_served_does_not_starve(is_folded: bool) -> None:
+def test_a_namespace_that_is_served_does_not_starve(is_aggregated: bool) -> None:
     apart("acme", 5)
     watch()
     later(50)
     assert take("acme") == 1
-    if is_folded:
-        folded()
+    if is_aggregated:
+        aggregated()
     later(20)
     assert watch() == 0
     later(30)

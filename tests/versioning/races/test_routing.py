@@ -17,7 +17,7 @@ from jobs.domain.version import parse_version
 from jobs.models import Event, Job, LaneKey
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from tests.concurrency import at_once, threads, wait_until_blocked
 from tests.factories import DraftFactory
 from tests.spec import spec
@@ -190,4 +190,7 @@ def test_after_a_rollback_no_claim_of_the_new_version_is_served() -> None:
     gone = at_once([take, take, rollback])
 
     assert gone == [[], [], []]
-    assert parse_version("1.0") == rule_cache.cache.current(terms.version()).by_type[TYPE].lowest
+    assert (
+        parse_version("1.0")
+        == rule_cache.cache.current(configuration.version()).by_type[TYPE].lowest
+    )

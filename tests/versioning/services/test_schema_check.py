@@ -15,7 +15,7 @@ from jobs.models import Job
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.enqueue_each import enqueue_each
 from jobs.services.enqueue.store import require_accepted
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.upkeep.reset import clear_caches
 from scheduling.domain.definition import Definition
 from scheduling.services import cron_register
@@ -191,10 +191,10 @@ def test_uniqueness_does_not_excuse_arguments() -> None:
 
 def elsewhere(change: Callable[[], object]) -> None:
     """Make a change as in another process: the cache of this process stays."""
-    known = terms.cache.latest, schema_cache.cache.latest
+    known = configuration.cache.latest, schema_cache.cache.latest
     change()
     clear_caches()
-    terms.cache.latest, schema_cache.cache.latest = known
+    configuration.cache.latest, schema_cache.cache.latest = known
 
 
 @spec("contract 30.4")
@@ -244,7 +244,7 @@ def test_new_types_cost_one_statement_and_a_document_one() -> None:
 def test_change_of_terms_compiles_nothing_anew() -> None:
     register(made())
     enqueue([draft("x")])
-    terms.change()
+    configuration.change()
 
     found = statements(lambda: enqueue([draft("x")]))
 
@@ -271,7 +271,7 @@ def test_ten_thousand_schemas_are_read_as_they_are_met() -> None:
         for n in range(10_000)
         ), batch_size=1_000,
     )  # fmt: skip
-    terms.change()
+    configuration.change()
 
     found = statements(lambda: enqueue([draft("x")]))
 

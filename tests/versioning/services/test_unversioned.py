@@ -220,9 +220,9 @@ def test_types_that_nobody_refuses_keep_one_route() -> None:
 
 def test_a_type_is_told_apart_once() -> None:
     wanted = FetchRequest(("default",), declaration=declared(of(), is_exclusive=False))
-    before = planned(wanted, 1).terms
+    before = planned(wanted, 1).config_version
 
-    assert planned(wanted, 1).terms == before
+    assert planned(wanted, 1).config_version == before
     fetched(handlers=of("2.0"))
     assert Apart.objects.count() == Route.objects.filter(major=None).count() == 1
 

@@ -13,7 +13,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from jobs.domain.claim import ClaimPlan, FetchRequest
 from jobs.services.dispatch.fetch import fetch, planned
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.upkeep.reset import reset
 from tests.jobs.sql.test_plans import CUSTOM, GENERIC, GROWING, set_mode
 from tests.jobs.sql.volume import SHAPES, analyze, load, touched_by
@@ -232,7 +232,7 @@ def test_nor_does_one_of_jobs_without_a_version_that_a_worker_refuses(mode: str)
         for statement in BARE.split(";"):
             cursor.execute(statement, {"type": TYPE})
         cursor.execute("DELETE FROM ojs_version_routing")
-    terms.change()
+    configuration.change()
     routes.clear()
     analyze()
     set_mode(mode)
@@ -253,5 +253,5 @@ def test_nor_does_one_of_jobs_without_a_version_that_a_worker_refuses(mode: str)
 @spec("VER-1.2-a")
 def test_workers_that_declare_nothing_are_planned_as_before() -> None:
     assert planned(FetchRequest(("q",)), 1) == ClaimPlan(
-        ("q",), 1, turns=None, terms=planned(FetchRequest(("q",)), 1).terms
+        ("q",), 1, turns=None, config_version=planned(FetchRequest(("q",)), 1).config_version
     )

@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY
 from jobs import queries
 from jobs.models import Event
 from jobs.services.outcome.retain import Retainer
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from jobs.services.record.unread import fullness, unread
 from tests.concurrency import wait_until_settled
 from tests.factories import stored_ids
@@ -42,8 +42,8 @@ def old_events(number: int) -> None:
     for _ in range(number):
         stored_ids(1)
     wait_until_settled()
-    fold()  # the first run ever only stores the start position
-    while fold():
+    aggregate_events()  # the first run ever only stores the start position
+    while aggregate_events():
         pass
     Event.objects.update(at=queries.ago(LONG_AGO))
     Subscription.objects.update(active_since=queries.ago(2 * LONG_AGO))

@@ -1,7 +1,7 @@
 -- drafts_unique: the drafts of a request with fingerprints, from one JSON array, in its order.
 -- `checking` 1: they are checked here; 2: they were checked before.
 (SELECT * FROM json_to_recordset(
-        CASE WHEN (SELECT v.version FROM ojs_terms AS v WHERE v.id = 1) = %(terms)s::bigint
+        CASE WHEN (SELECT v.version FROM ojs_terms AS v WHERE v.id = 1) = %(config_version)s::bigint
              THEN ojs_unique_pass(%(drafts)s::json, %(checking)s::int = 2)
         END) AS r (
         n int, id uuid, type text, queue text, tenant text, lane_id bigint, priority smallint,

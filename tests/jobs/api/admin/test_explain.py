@@ -165,7 +165,7 @@ def test_maintenance_tells_its_end_and_reason(api: Client) -> None:
 def test_limits_of_key_queue_and_tenant_are_told_apart(api: Client) -> None:
     configure("default", {"concurrency": 2})
     ids = stored_ids(3, rate_limit={"key": "disk", "concurrency": 1})
-    lanes.set_terms("_default", weight=1, cap=9)
+    lanes.set_weight_and_cap("_default", weight=1, cap=9)
     fetch(FetchRequest(("default",)))
 
     found = explained(api, ids[2])

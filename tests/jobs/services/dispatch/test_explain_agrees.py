@@ -116,7 +116,7 @@ STEPS: st.SearchStrategy[tuple[Any, ...]] = st.one_of(
     st.tuples(st.just(hold_lane), few),
     st.tuples(st.just(pass_an_hour)),
     st.tuples(st.just(window_passes), few),
-    st.tuples(st.just(lambda tenant, weight, cap: lanes.set_terms(
+    st.tuples(st.just(lambda tenant, weight, cap: lanes.set_weight_and_cap(
         TENANTS[tenant], weight=weight, cap=cap)), st.integers(0, 2),
         st.sampled_from([0.5, 1.0, 3.0]), st.sampled_from([None, None, 0, 1, 2])),
     st.tuples(st.just(boost), st.integers(0, 2), st.sampled_from([0, 5, 10, -5])),

@@ -257,7 +257,7 @@ def test_claim_respects_the_cap_of_a_tenant_and_goes_on_when_a_lease_ends(
     narrowed: dict[str, Any],
 ) -> None:
     ids = of_tenant("a", 3) + of_tenant("a", 2, priority=4)
-    lanes.set_terms("a", weight=1, cap=2)
+    lanes.set_weight_and_cap("a", weight=1, cap=2)
 
     first = claimed(**narrowed)
     assert len(first) == 2
@@ -273,7 +273,7 @@ def test_claim_respects_the_cap_of_a_tenant_and_goes_on_when_a_lease_ends(
 def test_a_capped_tenant_does_not_hold_back_the_next() -> None:
     of_tenant("a", 3, priority=5)
     free = of_tenant("b", 2)
-    lanes.set_terms("a", weight=1, cap=0)
+    lanes.set_weight_and_cap("a", weight=1, cap=0)
 
     assert claimed() == free
 
@@ -385,7 +385,7 @@ def test_claim_in_a_pool_never_exceeds_its_cap() -> None:
 def test_lanes_of_one_priority_share_by_weight() -> None:
     for tenant, weight in (("a", 3.0), ("b", 1.0)):
         of_tenant(tenant, 60)
-        lanes.set_terms(tenant, weight=weight, cap=None)
+        lanes.set_weight_and_cap(tenant, weight=weight, cap=None)
 
     counted = {"a": 0, "b": 0}
     for _ in range(40):

@@ -14,7 +14,7 @@ from jobs.models import Job, Queue
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.backpressure import depth_of
 from jobs.services.enqueue.enqueue import enqueue
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.lanes.queue_config import configure
 from jobs.services.read.show import show
 from jobs.services.record.events import EventFilter, event_name, latest
@@ -93,8 +93,8 @@ def test_near_the_bound_the_caller_is_told() -> None:
     enqueue([DraftFactory.create()], calm)
     enqueue([DraftFactory.create()], pressed)
 
-    assert calm.told == {}
-    assert pressed.told == {
+    assert calm.answer_headers == {}
+    assert pressed.answer_headers == {
         "X-OJS-Queue-Depth": "2", "X-OJS-Queue-Bound": "4", "X-OJS-Queue-Pressure": "0.50",
     }  # fmt: skip
 
@@ -202,10 +202,10 @@ def test_defaults_of_the_queue_fill_what_a_job_leaves_open() -> None:
 
 def test_a_draft_for_a_queue_without_configuration_is_passed_untouched() -> None:
     stored(1)  # now the queue has a row
-    terms.cache.clear()
+    configuration.cache.clear()
     draft = DraftFactory.create()
 
-    assert terms.apply(terms.of_queues(["default"]), [draft])[0] is draft
+    assert configuration.apply(configuration.of_queues(["default"]), [draft])[0] is draft
 
 
 @spec("contract 10.4")
@@ -223,20 +223,20 @@ def test_types_that_a_queue_does_not_take_are_refused() -> None:
 def test_a_queue_that_is_emptied_takes_no_jobs() -> None:
     stored(1)
     Queue.objects.update(draining=True)
-    terms.cache.clear()
+    configuration.cache.clear()
 
     with pytest.raises(QueuePaused):
         stored(1)
 
 
 @spec("contract 10.4")
-def test_a_change_counts_at_once_for_who_knew_the_old_terms() -> None:
+def test_a_change_counts_at_once_for_a_cached_configuration() -> None:
     """Check that the storing statement compares the process's configuration version."""
     stored(1)
     with threads(1) as start:  # as another process would
-        known = terms.cache.latest
+        known = configuration.cache.latest
         start(lambda: bound(1)).result()
-        terms.cache.latest = known
+        configuration.cache.latest = known
 
     with pytest.raises(QueueFull):
         stored(1)

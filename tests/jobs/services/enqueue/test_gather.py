@@ -18,7 +18,7 @@ from jobs.models import Job, Ready
 from jobs.services.enqueue import gather, insert
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.gather import Gathering
-from jobs.services.lanes import lanes, terms
+from jobs.services.lanes import configuration, lanes
 from tests.concurrency import DEADLINE_S, at_once, threads
 from tests.factories import DraftFactory
 from tests.processes import until
@@ -169,13 +169,13 @@ def test_every_acknowledged_enqueue_of_many_threads_is_stored_once() -> None:
     def produce(thread: int) -> list[tuple[str, int]]:
         return [(put(queue=f"q{n % 3}", args=[thread, n]), thread * 1000 + n) for n in range(100)]
 
-    def change_terms() -> list[tuple[str, int]]:
+    def change_configuration() -> list[tuple[str, int]]:
         for _ in range(100):
-            queries.raise_terms()
+            queries.raise_config_version()
         return []
 
     producers = [lambda thread=thread: produce(thread) for thread in range(8)]
-    told = at_once([*producers, change_terms])
+    told = at_once([*producers, change_configuration])
 
     expected = {job_id: number for part in told for job_id, number in part}
     stored = {
@@ -255,12 +255,12 @@ def test_one_whose_lane_is_gone_does_not_harm_the_others() -> None:
 def test_terms_that_changed_are_read_again() -> None:
     put(queue="here")
     queries.configure("here", {"max_depth": 1}, None)
-    terms_before = terms.version()
-    queries.raise_terms()
+    version_before = configuration.version()
+    queries.raise_config_version()
 
     assert put(queue="there")
 
-    assert terms.of_queues({"there"}).version > terms_before
+    assert configuration.of_queues({"there"}).version > version_before
 
 
 @pytest.mark.usefixtures("gathering")

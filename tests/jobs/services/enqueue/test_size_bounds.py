@@ -18,7 +18,7 @@ from jobs.services.outcome import dead_letter
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.cancel import cancel
 from jobs.services.outcome.nack import Nack, nack
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_loads_equal_recount, assert_state, assert_store_is_sound
 from tests.concurrency import at_once
 from tests.factories import DraftFactory, error, stored, stored_ids
@@ -83,7 +83,7 @@ def test_bytes_that_wait_in_any_state_count_and_those_of_active_jobs_do_not() ->
     nack([Nack(ids[0], error())])
     assert_state(State.RETRYABLE, ids[0])
     assert_loads_equal_recount()
-    fold()
+    aggregate_events()
     assert_store_is_sound()
 
 
@@ -100,7 +100,7 @@ def test_every_way_out_of_a_queue_and_back_keeps_the_size_exact() -> None:
     cancel(gone)
     dead_letter.retry(dead)
     assert_loads_equal_recount()
-    fold()
+    aggregate_events()
     assert_store_is_sound()
 
 
@@ -162,7 +162,7 @@ def test_the_bound_that_is_nearest_is_told() -> None:
 
     enqueue([DraftFactory.create(args=[])], pressed)
 
-    assert pressed.told == {
+    assert pressed.answer_headers == {
         "X-OJS-Queue-Depth": str(2 * size), "X-OJS-Queue-Bound": str(4 * size),
         "X-OJS-Queue-Pressure": "0.50",
     }  # fmt: skip

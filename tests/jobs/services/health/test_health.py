@@ -167,7 +167,7 @@ def test_what_is_lacking_is_logged_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     module._nothing_is_lacking.cache_clear()
-    module._tell.cache_clear()
+    module._warn.cache_clear()
     monkeypatch.setattr(schema, "lacking", lambda: ["table ojs_job", "function ojs_claim_jobs"])
 
     assert [module.lacking() for _ in range(3)] == ["table ojs_job, function ojs_claim_jobs"] * 3

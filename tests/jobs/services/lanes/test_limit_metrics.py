@@ -92,7 +92,7 @@ def test_active_and_waiting_are_those_of_now_and_waits_only_grow(read: Read) -> 
 @spec("contract 27")
 def test_limits_of_queues_have_the_names_of_the_api_and_tenants_have_none(read: Read) -> None:
     configure("default", {"concurrency": 1})
-    lanes.set_terms("_default", weight=1, cap=1)
+    lanes.set_weight_and_cap("_default", weight=1, cap=1)
     stored(3)
     claim()
     claim()

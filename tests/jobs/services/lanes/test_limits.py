@@ -140,11 +140,11 @@ def test_throttle_spaces_starts() -> None:
 @spec("RL-4")
 def test_the_most_restrictive_limit_counts() -> None:
     configure("default", {"concurrency": 3})
-    lanes.set_terms("_default", weight=1, cap=2)
+    lanes.set_weight_and_cap("_default", weight=1, cap=2)
     ids = limited(5, concurrency=4, rate={"limit": 4, "period": "PT1M"})
 
     assert fetched() == ids[:2]
-    lanes.set_terms("_default", weight=1, cap=9)
+    lanes.set_weight_and_cap("_default", weight=1, cap=9)
     assert fetched() == ids[2:3]
     configure("default", {"concurrency": None})
     assert fetched() == ids[3:4]

@@ -12,7 +12,7 @@ from jobs.domain.errors import InvalidRequest, QueueFull
 from jobs.models import Job, Limit, Queue
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.lanes.queue_config import (
     config_of,
     configure,
@@ -152,11 +152,11 @@ def test_a_queue_that_the_loop_makes_again_has_the_template() -> None:
 @spec("contract 10.4")
 def test_a_change_of_the_template_counts_at_once_for_who_knew_the_old_one() -> None:
     stored(1)
-    terms.of_queues(["new"])
+    configuration.of_queues(["new"])
     with threads(1) as start:  # as another process would
-        known = terms.cache.latest
+        known = configuration.cache.latest
         start(lambda: configure_template(TWO)).result()
-        terms.cache.latest = known
+        configuration.cache.latest = known
 
     with pytest.raises(QueueFull):
         stored(3, queue="new")

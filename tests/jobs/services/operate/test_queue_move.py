@@ -22,7 +22,7 @@ from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.outcome.promote import promote
 from jobs.services.read.show import show
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.concurrency import wait_until_settled
 from tests.factories import JobFactory, error, stored, stored_ids
@@ -141,7 +141,7 @@ def test_a_move_counts_neither_as_enqueued_nor_as_a_change_of_state() -> None:
     move()
     wait_until_settled()
     for _ in range(2):  # the first run finds the start position
-        fold()
+        aggregate_events()
 
     totals = dict(Total.objects.values_list("queue", "enqueued"))
     assert (totals["old"], totals.get("new", 0)) == (1, 0)

@@ -7,7 +7,7 @@ from jobs.domain.errors import Conflict, NotFound, QueuePaused
 from jobs.domain.states import State
 from jobs.models import Job, Queue
 from jobs.services.dispatch.fetch import fetch
-from jobs.services.lanes import terms
+from jobs.services.lanes import configuration
 from jobs.services.lanes.queue_config import configure, configure_template
 from jobs.services.operate.queue_removal import delete, drain, purge
 from jobs.services.outcome.ack import Ack, ack
@@ -117,25 +117,25 @@ def test_what_cannot_be_deleted_is_refused() -> None:
 # --- the configuration version --------------------------------------------------------------------
 
 
-def test_a_queue_that_drains_does_not_change_the_terms_while_a_job_runs() -> None:
+def test_a_queue_that_drains_does_not_change_the_version_while_a_job_runs() -> None:
     stored(1, queue="q")
     fetch(FetchRequest(("q",), 1))
     delete("q", "discard", "test")
-    before = terms.version()
+    before = configuration.version()
 
     for _ in range(3):
         drain()
 
-    assert terms.version() == before
+    assert configuration.version() == before
 
 
-def test_the_same_configuration_again_does_not_change_the_terms() -> None:
+def test_the_same_configuration_again_does_not_change_the_version() -> None:
     wanted = {"retention": {"completed": "PT12H"}, "concurrency": 2}
     configure("q", wanted)
     configure_template(wanted)
-    before = terms.version()
+    before = configuration.version()
 
     configure("q", wanted)
     configure_template(wanted)
 
-    assert terms.version() == before
+    assert configuration.version() == before

@@ -46,7 +46,7 @@ from jobs.services.outcome.progress import Progress, report
 from jobs.services.outcome.promote import promote
 from jobs.services.outcome.reap import reap, reap_dead_workers
 from jobs.services.outcome.retain import Retainer
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from jobs.services.upkeep.heal import heal
 from jobs.services.upkeep.reset import reset
 from jobs.services.workers.heartbeat import Report, heartbeat
@@ -474,9 +474,9 @@ class Lifecycle(RuleBasedStateMachine):
         del self.jobs[job.id]
 
     @rule()
-    def fold(self) -> None:
+    def aggregate_events(self) -> None:
         """Aggregation changes no job."""
-        fold()
+        aggregate_events()
 
     @precondition(lambda self: self.among(*TERMINAL))
     @rule(pick=st.integers(0, 99))
@@ -487,8 +487,8 @@ class Lifecycle(RuleBasedStateMachine):
         for table in (Row, Finished):
             table.objects.filter(id=job.id).update(finished_at=at)
         wait_until_settled()
-        fold()
-        while fold():
+        aggregate_events()
+        while aggregate_events():
             pass
         Retainer()()
         del self.jobs[job.id]

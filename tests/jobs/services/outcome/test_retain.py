@@ -33,7 +33,7 @@ from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.progress import Progress as Report
 from jobs.services.outcome.progress import report
 from jobs.services.outcome.retain import Retainer, retention_of
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_depths_equal_recount, assert_store_is_sound, removed_counts
 from tests.concurrency import wait_until_settled
 from tests.factories import JobFactory, stored_ids
@@ -66,17 +66,17 @@ def age(seconds: float, *job_ids: str) -> None:
             )
 
 
-def fold_all() -> None:
+def aggregate_all() -> None:
     """Aggregate all events."""
     wait_until_settled()
-    fold()  # the first run ever only stores the start position
-    while fold():
+    aggregate_events()  # the first run ever only stores the start position
+    while aggregate_events():
         pass
 
 
 def retain_all(batch: int = 1000) -> int:
     """Aggregate, remove all rows whose retention has passed, and return their number."""
-    fold_all()
+    aggregate_all()
     retain = Retainer()
     total = 0
     while removed := retain(batch):
@@ -304,14 +304,14 @@ def test_counts_of_states_follow_and_totals_stay() -> None:
     ended(State.COMPLETED, 3, ago=8 * DAY)
     ended(State.COMPLETED, 2)
     ended(State.CANCELLED, 2, ago=8 * DAY, queue="b")
-    fold_all()
+    aggregate_all()
     totals = set(Total.objects.values_list("queue", "enqueued", "completed", "cancelled"))
 
     retain_all()
 
     assert_depths_equal_recount()
     assert queries.depths(["default"])["default"][CODES[State.COMPLETED]] == 2
-    fold_all()
+    aggregate_all()
     assert_depths_equal_recount()
     assert set(Total.objects.values_list("queue", "enqueued", "completed", "cancelled")) == totals
 
@@ -492,7 +492,7 @@ def test_a_job_without_a_result_has_nothing_to_expire() -> None:
 @spec("contract 25.2")
 def test_events_leave_at_their_age() -> None:
     old, young = stored_ids(1), stored_ids(1)
-    fold_all()
+    aggregate_all()
     Event.objects.filter(job_id__in=old).update(at=queries.ago(8 * DAY * 1000))
 
     assert retain_all() == 1
@@ -519,7 +519,7 @@ def test_beyond_their_number_the_oldest_events_leave(
 def test_events_stay_without_bounds(set_to: Callable[..., None]) -> None:
     set_to(RETENTION_EVENT_ROWS=0, RETENTION_EVENTS="0")
     stored_ids(5)
-    fold_all()
+    aggregate_all()
     Event.objects.update(at=queries.ago(5000 * DAY * 1000))
 
     assert retain_all() == 0
@@ -527,7 +527,7 @@ def test_events_stay_without_bounds(set_to: Callable[..., None]) -> None:
 
 def test_events_that_are_not_counted_yet_stay() -> None:
     stored_ids(5)
-    fold_all()
+    aggregate_all()
     Event.objects.update(at=queries.ago(8 * DAY * 1000))
     stored_ids(3)
     Event.objects.update(at=queries.ago(8 * DAY * 1000))
@@ -589,7 +589,7 @@ def test_audit_entries_leave_after_a_year(set_to: Callable[..., None]) -> None:
 def test_the_loops_have_it_at_least_every_five_minutes() -> None:
     loop = next(loop for loop in loops.CORE if loop.name == "retention")
     ended(State.COMPLETED, 3, ago=8 * DAY)
-    fold_all()
+    aggregate_all()
 
     assert loop.interval_ms <= 300_000
     assert loops.run_once(["retention"]) == 3
@@ -599,7 +599,7 @@ def test_a_job_that_was_passed_is_looked_at_in_the_next_round(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ended(State.COMPLETED, ago=8 * DAY)
-    fold_all()
+    aggregate_all()
     retain = Retainer()
     assert retain() == 1
     late = ended(State.COMPLETED, ago=9 * DAY)  # committed behind the position of the current round

@@ -25,7 +25,7 @@ from jobs.services.outcome.promote import promote
 from jobs.services.outcome.reap import reap, reap_dead_workers
 from jobs.services.outcome.retain import Retainer
 from jobs.services.outcome.stall import stall
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from jobs.services.record.log import ABSENT_MS, LOOP, log
 from jobs.services.record.unread import unread
 from jobs.services.workers.heartbeat import Report, Standing, heartbeat
@@ -461,8 +461,8 @@ def test_errors_warnings_and_workers_are_always_logged(
 def test_retention_waits_for_lines_while_somebody_writes_them(lines: Lines) -> None:
     JobFactory.create()
     wait_until_settled()
-    fold()  # the first run ever only stores the start position
-    while fold():
+    aggregate_events()  # the first run ever only stores the start position
+    while aggregate_events():
         pass
     Event.objects.update(at=ago(8 * 86_400_000))
     queries.tick(LOOP)

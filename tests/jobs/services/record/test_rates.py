@@ -13,7 +13,7 @@ from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.operate import queues
 from jobs.services.outcome.ack import Ack, ack
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from jobs.services.record.rates import Spell, history, jobs_by_state, latencies_of, rates, rates_of
 from tests.concurrency import wait_until_settled
 from tests.factories import DraftFactory, stored_ids
@@ -22,11 +22,11 @@ from tests.spec import spec
 pytestmark = pytest.mark.usefixtures("store")
 
 
-def folded() -> None:
+def aggregated() -> None:
     """Aggregate all events."""
     wait_until_settled()
-    fold()  # the first run ever only stores the start position
-    while fold():
+    aggregate_events()  # the first run ever only stores the start position
+    while aggregate_events():
         pass
 
 
@@ -75,7 +75,7 @@ def test_percentiles_are_in_order() -> None:
 @spec("contract 24.1")
 def test_history_has_a_point_for_every_period_and_the_latencies() -> None:
     completed(3)
-    folded()
+    aggregated()
 
     points = history(spell())
 
@@ -93,7 +93,7 @@ def test_history_has_a_point_for_every_period_and_the_latencies() -> None:
 def test_history_of_a_queue_has_its_own_alone() -> None:
     completed(1, queue="a")
     completed(2, queue="b")
-    folded()
+    aggregated()
 
     assert sum(point.completed for point in history(spell(), queue="b")) == 2
 
@@ -101,7 +101,7 @@ def test_history_of_a_queue_has_its_own_alone() -> None:
 @spec("contract 24.3")
 def test_rates_are_per_minute() -> None:
     completed(10)
-    folded()
+    aggregated()
 
     found = rates()
 
@@ -115,20 +115,20 @@ def _of(tenant: str, number: int, queue: str) -> list[str]:
     return [job.id for job in enqueue(drafts) if job]
 
 
-@pytest.mark.parametrize("is_folded", [False, True])
+@pytest.mark.parametrize("is_aggregated", [False, True])
 @spec("contract 31.2")
-def test_numbers_of_a_tenant_are_its_own_exact_alone(is_folded: bool) -> None:
+def test_numbers_of_a_tenant_are_its_own_exact_alone(is_aggregated: bool) -> None:
     _of("north", 3, "a")
     _of("south", 5, "a")
     _of("south", 1, "b")
-    if is_folded:
-        folded()
+    if is_aggregated:
+        aggregated()
 
     assert jobs_by_state(tenant="north")[State.AVAILABLE] == 3
     assert jobs_by_state(tenant="south")[State.AVAILABLE] == 6
     assert jobs_by_state("a", "south")[State.AVAILABLE] == 5
     assert jobs_by_state()[State.AVAILABLE] == 9
-    assert TenantDepth.objects.exists() is is_folded
+    assert TenantDepth.objects.exists() is is_aggregated
     assert queues.count_queues("north") == (1, 0)
     shown, total = queues.named_stats(tenant="south", limit=10, offset=0)
     assert [(q.name, q.jobs[State.AVAILABLE]) for q in shown] == [("a", 5), ("b", 1)]
@@ -140,7 +140,7 @@ def test_history_of_a_tenant_sums_its_queues() -> None:
     _of("north", 2, "a")
     _of("north", 1, "b")
     _of("south", 4, "a")
-    folded()
+    aggregated()
 
     assert sum(point.enqueued for point in history(spell(), tenant="north")) == 3
     assert rates(tenant="north").enqueued == 0.6
@@ -158,7 +158,7 @@ def test_hours_and_days_are_told_when_their_minutes_have_left(
     ids = [job.id for job in enqueue(drafts) if job]
     fetch(FetchRequest(("default",), count=4))
     ack([Ack(job_id) for job_id in ids])
-    folded()
+    aggregated()
     for model in (Period, TenantPeriod, Latency):
         model.objects.filter(span_s=MINUTE).delete()
     last = int(datetime.now(UTC).timestamp()) // period_s * period_s
@@ -191,7 +191,7 @@ def test_numbers_of_a_queue_are_a_tenants_own() -> None:
     fetch(FetchRequest(("a",), count=5))
     ack([Ack(job_id) for job_id in ids])
     _of("south", 1, "a")
-    folded()
+    aggregated()
 
     north, south = queues.stats("a", "north"), queues.stats("a", "south")
 

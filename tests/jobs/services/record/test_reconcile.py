@@ -14,8 +14,8 @@ from jobs.loops import run_once
 from jobs.models import Depth, Event, FoldPosition, QueueSize, TenantDepth
 from jobs.queries import Drift
 from jobs.services.enqueue.enqueue import enqueue
-from jobs.services.record.fold import fold
-from jobs.services.record.reconcile import reconcile, reconcile_in_turn
+from jobs.services.record.aggregate import aggregate_events
+from jobs.services.record.reconcile import reconcile, reconcile_once
 from tests.asserts import assert_counts_have_not_drifted, assert_store_is_sound
 from tests.concurrency import wait_until_settled
 from tests.factories import DraftFactory, JobFactory, stored
@@ -26,11 +26,11 @@ LIVE = [state for state in State if state not in TERMINAL]
 TABLES = ("ojs_depth", "ojs_tenant_depth", "ojs_queue_size")
 
 
-def fold_all() -> None:
+def aggregate_all() -> None:
     """Aggregate all events."""
     wait_until_settled()
-    fold()  # the first run ever only stores the start position
-    while fold():
+    aggregate_events()  # the first run ever only stores the start position
+    while aggregate_events():
         pass
 
 
@@ -47,52 +47,52 @@ def counted(table: str) -> float:
     return REGISTRY.get_sample_value("ojs_count_drifts_total", {"table": table}) or 0
 
 
-def no_fold() -> None:
+def no_aggregation() -> None:
     """Leave all events unaggregated, as before the first run."""
 
 
-def half_a_fold() -> None:
+def half_an_aggregation() -> None:
     """Aggregate some of the events."""
     wait_until_settled()
-    queries.fold(1, WAIT_BOUNDS, RUN_BOUNDS)
-    queries.fold(7, WAIT_BOUNDS, RUN_BOUNDS)
+    queries.aggregate_events(1, WAIT_BOUNDS, RUN_BOUNDS)
+    queries.aggregate_events(7, WAIT_BOUNDS, RUN_BOUNDS)
     assert Event.objects.filter(stamp__gte=FoldPosition.objects.get().stamp).exists()
     assert Depth.objects.exists()
 
 
-@pytest.mark.parametrize("folded", [no_fold, half_a_fold, fold_all])
-def test_events_that_are_not_folded_yet_are_no_drift(folded: Callable[[], None]) -> None:
+@pytest.mark.parametrize("aggregated", [no_aggregation, half_an_aggregation, aggregate_all])
+def test_events_that_are_not_aggregated_yet_are_no_drift(aggregated: Callable[[], None]) -> None:
     jobs_of_all_states()
-    folded()
+    aggregated()
 
     assert reconcile() == []
 
-    fold_all()
+    aggregate_all()
     assert reconcile() == []
     assert_store_is_sound()
 
 
-@pytest.mark.parametrize("folded", [no_fold, half_a_fold, fold_all])
+@pytest.mark.parametrize("aggregated", [no_aggregation, half_an_aggregation, aggregate_all])
 @pytest.mark.parametrize("excess", [-3, 4])
 @pytest.mark.parametrize("state", LIVE)
 def test_a_number_of_a_queue_is_set_right(
-    folded: Callable[[], None], state: State, excess: int
+    aggregated: Callable[[], None], state: State, excess: int
 ) -> None:
     jobs_of_all_states()
-    folded()
+    aggregated()
     add("ojs_depth", excess, queue=state.value, state=CODES[state])
 
     assert reconcile() == [Drift("ojs_depth", state.value, excess, None, CODES[state])]
 
     assert_store_is_sound()
-    fold_all()
+    aggregate_all()
     assert_store_is_sound()
 
 
-@pytest.mark.parametrize("folded", [no_fold, half_a_fold, fold_all])
-def test_a_number_of_a_tenant_is_set_right(folded: Callable[[], None]) -> None:
+@pytest.mark.parametrize("aggregated", [no_aggregation, half_an_aggregation, aggregate_all])
+def test_a_number_of_a_tenant_is_set_right(aggregated: Callable[[], None]) -> None:
     jobs_of_all_states()
-    folded()
+    aggregated()
     add("ojs_tenant_depth", 2, tenant="t1", queue="shared", state=3)
     add("ojs_tenant_depth", -2, tenant="t2", queue="shared", state=3)
 
@@ -101,15 +101,15 @@ def test_a_number_of_a_tenant_is_set_right(folded: Callable[[], None]) -> None:
         Drift("ojs_tenant_depth", "shared", -2, "t2", 3),
     ]
 
-    fold_all()
+    aggregate_all()
     assert_store_is_sound()
     assert queries.tenant_depths("t1")["shared"][3] == 3
 
 
-@pytest.mark.parametrize("folded", [no_fold, half_a_fold, fold_all])
-def test_the_size_of_a_queue_is_set_right(folded: Callable[[], None]) -> None:
+@pytest.mark.parametrize("aggregated", [no_aggregation, half_an_aggregation, aggregate_all])
+def test_the_size_of_a_queue_is_set_right(aggregated: Callable[[], None]) -> None:
     jobs_of_all_states()
-    folded()
+    aggregated()
     add("ojs_queue_size", -17, queue="shared")
     add("ojs_queue_size", 5, queue="gone")
 
@@ -118,13 +118,13 @@ def test_the_size_of_a_queue_is_set_right(folded: Callable[[], None]) -> None:
         Drift("ojs_queue_size", "shared", -17),
     ]
 
-    fold_all()
+    aggregate_all()
     assert_store_is_sound()
 
 
 def test_counts_that_were_lost_as_a_whole_are_there_again() -> None:
     jobs_of_all_states()
-    fold_all()
+    aggregate_all()
     for model in (TenantDepth, QueueSize, Depth):
         model.objects.all().delete()
 
@@ -140,7 +140,7 @@ def test_counts_that_were_lost_as_a_whole_are_there_again() -> None:
 
 def test_numbers_of_ended_jobs_are_left_as_they_are() -> None:
     jobs_of_all_states()
-    fold_all()
+    aggregate_all()
     for state in TERMINAL:
         add("ojs_depth", 1, queue=state.value, state=CODES[state])
 
@@ -163,9 +163,9 @@ def test_sizes_are_left_out_where_too_many_jobs_wait(most: int | None, is_found:
 
 def test_what_was_wrong_is_counted_and_told(caplog: pytest.LogCaptureFixture) -> None:
     jobs_of_all_states()
-    fold_all()
+    aggregate_all()
     before = [counted(table) for table in TABLES]
-    assert reconcile_in_turn() == 0
+    assert reconcile_once() == 0
     assert [counted(table) for table in TABLES] == before
     assert not caplog.records
     for n in range(20):

@@ -9,7 +9,7 @@ from jobs.domain.claim import LaneKey
 from jobs.domain.errors import BackendUnavailable, Conflict
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.store import require_accepted
-from jobs.services.lanes import lanes, terms
+from jobs.services.lanes import configuration, lanes
 from jobs.services.outcome.cancel import cancel_waiting
 from tests.factories import DraftFactory, stored_ids
 
@@ -21,7 +21,7 @@ def always_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every use of the cached configuration find that it is stale."""
 
     def stale(*_: object, **__: object) -> None:
-        raise terms.Stale
+        raise configuration.Stale
 
     monkeypatch.setattr("jobs.services.enqueue.store._store_by", stale)
     monkeypatch.setattr("jobs.services.enqueue.store._refusals", stale)
@@ -38,7 +38,7 @@ def always_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["store", "refusals", "lanes"],
 )
-def test_terms_that_never_settle_end_in_503(work: Callable[..., object]) -> None:
+def test_a_configuration_that_always_changes_ends_in_503(work: Callable[..., object]) -> None:
     with pytest.raises(BackendUnavailable, match="changes faster"):
         work(DraftFactory.create())
 

@@ -1,4 +1,4 @@
--- tell_pruned: record dead letters that retention removed, an event per queue and reason.
+-- emit_pruned: record dead letters that retention removed, an event per queue and reason.
 INSERT INTO ojs_event (at, kind, queue, data)
 SELECT now(), 80, p.queue,
        jsonb_build_object('queue', p.queue, 'reason', p.reason, 'count', p.count)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class WorkerConfig:
     """The configuration of a worker process."""
 
     worker_id: str

@@ -1,4 +1,4 @@
--- terms: the configuration version, the limits of types and the template, with the configuration of
+-- configuration: the version, the limits of types and the template, with the configuration of
 -- queues for enqueues; one row at least.
 SELECT v.version, q.name, q.config::text, q.draining,
        (SELECT t.config::text FROM ojs_queue_template AS t WHERE t.id = 1) AS template,

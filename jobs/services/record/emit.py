@@ -10,7 +10,7 @@ from jobs.domain.events import Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NewEvent:
     """One event; `data` has the members of this kind. `job_id` puts it into a job's timeline."""
 
     kind: Kind
@@ -21,14 +21,14 @@ class Told:
     data: dict[str, Any] = field(default_factory=dict)
 
 
-def tell(events: Sequence[Told]) -> None:
+def emit(events: Sequence[NewEvent]) -> None:
     """Record events in order; one statement."""
     if events:
         rows = [
             {
-                "n": n, "kind": told.kind, "job_id": told.job_id, "queue": told.queue,
-                "type": told.type, "tenant": told.tenant, "data": told.data,
+                "n": n, "kind": event.kind, "job_id": event.job_id, "queue": event.queue,
+                "type": event.type, "tenant": event.tenant, "data": event.data,
             }
-            for n, told in enumerate(events)
+            for n, event in enumerate(events)
         ]  # fmt: skip
-        queries.tell(jsonio.dumps(rows))
+        queries.emit(jsonio.dumps(rows))

@@ -11,7 +11,7 @@ from jobs.domain.states import State
 from jobs.models import Depth, Event, FoldPosition, Latency, Period, TenantPeriod, Total
 from jobs.queries import ago, now
 from jobs.services.outcome.dead_letter import retry
-from jobs.services.record.fold import fold
+from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_depths_equal_recount
 from tests.concurrency import wait_until_settled
 from tests.factories import JobFactory, stored
@@ -20,23 +20,23 @@ from tests.spec import spec
 pytestmark = pytest.mark.usefixtures("store")
 
 
-def fold_all(batch: int = 1000) -> int:
+def aggregate_all(batch: int = 1000) -> int:
     """Aggregate all events and return their number."""
     wait_until_settled()
-    fold(1)  # the first run ever only stores the start position
+    aggregate_events(1)  # the first run ever only stores the start position
     total = 0
-    while folded := fold(batch):
-        total += folded
+    while aggregated := aggregate_events(batch):
+        total += aggregated
     return total
 
 
-def fold_to_place() -> None:
+def aggregate_to_position() -> None:
     """Store the start position of the aggregation if there is none; aggregate nothing."""
     if not FoldPosition.objects.exists():
-        queries.fold(1, WAIT_BOUNDS, RUN_BOUNDS)
+        queries.aggregate_events(1, WAIT_BOUNDS, RUN_BOUNDS)
 
 
-def folded_depth() -> dict[str, int]:
+def aggregated_depth() -> dict[str, int]:
     return dict(Depth.objects.exclude(jobs=0).values_list("queue", "jobs"))
 
 
@@ -48,47 +48,47 @@ def enqueued() -> dict[int, int]:
     }
 
 
-def test_fold_adds_every_event_once() -> None:
+def test_aggregation_adds_every_event_once() -> None:
     stored(5)
-    fold_all()
+    aggregate_all()
     stored(3)
-    fold_all()
+    aggregate_all()
 
-    assert fold_all() == 0
-    assert folded_depth() == {"default": 8}
+    assert aggregate_all() == 0
+    assert aggregated_depth() == {"default": 8}
     assert Total.objects.get().enqueued == 8
     assert enqueued() == dict.fromkeys(SPANS, 8)
 
 
 @pytest.mark.parametrize("batch", [1, 9, 10, 11])
-def test_fold_of_one_transaction_larger_than_the_batch_gets_on(batch: int) -> None:
+def test_aggregation_of_one_transaction_larger_than_the_batch_gets_on(batch: int) -> None:
     stored(10)
     stored(1)
 
-    fold_all(batch)
+    aggregate_all(batch)
 
-    assert folded_depth() == {"default": 11}
+    assert aggregated_depth() == {"default": 11}
 
 
-def test_fold_takes_no_more_transactions_than_the_batch_needs() -> None:
-    fold_all()
+def test_aggregation_takes_no_more_transactions_than_the_batch_needs() -> None:
+    aggregate_all()
     for _ in range(6):
         stored(2)
     wait_until_settled()
 
-    assert fold(4) == 4
-    assert fold(3) == 4  # a batch never splits a transaction
-    assert fold(100) == 4
+    assert aggregate_events(4) == 4
+    assert aggregate_events(3) == 4  # a batch never splits a transaction
+    assert aggregate_events(100) == 4
 
 
-def test_depths_are_exact_at_any_position_of_the_fold() -> None:
+def test_depths_are_exact_at_any_position_of_the_aggregation() -> None:
     for n, state in enumerate(State):
         JobFactory.create(state=state, queue=f"q{n}")
     assert_depths_equal_recount()
-    queries.fold(1, WAIT_BOUNDS, RUN_BOUNDS)
+    queries.aggregate_events(1, WAIT_BOUNDS, RUN_BOUNDS)
     wait_until_settled()
 
-    while fold(1):
+    while aggregate_events(1):
         assert_depths_equal_recount()
 
     assert_depths_equal_recount()
@@ -98,7 +98,7 @@ def test_depths_are_exact_at_any_position_of_the_fold() -> None:
 def test_totals_count_what_happened_to_jobs() -> None:
     for state in (State.COMPLETED, State.RETRYABLE, State.DISCARDED, State.CANCELLED):
         JobFactory.create(state=state, queue=state.value)
-    fold_all()
+    aggregate_all()
 
     counted = {row.queue: row for row in Total.objects.all()}
     assert {row.enqueued for row in counted.values()} == {1}
@@ -112,7 +112,7 @@ def test_totals_count_what_happened_to_jobs() -> None:
 def test_minutes_hours_and_days_count_the_same_and_begin_in_utc() -> None:
     for state in (State.COMPLETED, State.RETRYABLE, State.CANCELLED):
         JobFactory.create(state=state, queue=state.value)
-    fold_all()
+    aggregate_all()
 
     for model in (Period, TenantPeriod, Latency):
         told = {
@@ -133,9 +133,9 @@ def test_what_comes_late_is_added_to_the_hour_and_day_that_it_belongs_to() -> No
     at = now() - timedelta(days=30)
     for _ in range(2):
         stored(3)
-        fold_to_place()
+        aggregate_to_position()
         Event.objects.filter(kind=1, at__gt=ago(86_400_000)).update(at=at)
-        fold_all()
+        aggregate_all()
 
     assert enqueued() == dict.fromkeys(SPANS, 6)
     rows = {row.span_s: row.at for row in Period.objects.filter(at__lte=at)}
@@ -149,7 +149,7 @@ def test_what_comes_late_is_added_to_the_hour_and_day_that_it_belongs_to() -> No
 def test_a_manual_retry_moves_the_count_back() -> None:
     job = JobFactory.create(state=State.DISCARDED)
     retry(job.id)
-    fold_all()
+    aggregate_all()
 
     assert_depths_equal_recount()
     assert Event.objects.filter(job_id=job.id).count() > 0

@@ -6,10 +6,10 @@ from jobs.domain.events import RUN_BOUNDS, WAIT_BOUNDS
 BATCH = 50_000
 
 
-def fold(batch: int = BATCH) -> int:
+def aggregate_events(batch: int = BATCH) -> int:
     """Add one batch of events to depths, totals, minutes and histograms; returns how many.
 
     The first call ever only sets the start.
     """
     labels = extensions.tenant_labels()
-    return queries.fold(batch, WAIT_BOUNDS, RUN_BOUNDS, labels.most if labels else 0)
+    return queries.aggregate_events(batch, WAIT_BOUNDS, RUN_BOUNDS, labels.most if labels else 0)

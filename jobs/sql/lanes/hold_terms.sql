@@ -1,2 +1,0 @@
--- hold_terms: lock the configuration version until the transaction ends; waits for another change.
-SELECT version FROM ojs_terms WHERE id = 1 FOR NO KEY UPDATE
