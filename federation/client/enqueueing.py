@@ -41,7 +41,7 @@ class _Parcel:
 
     job: NewJob
     meta: Mapping[str, Any]
-    way: FederationMeta
+    routing: FederationMeta
     delivery: Delivery | None = None
     attempt: Attempt | None = None
     hops_reported: int = 0
@@ -50,7 +50,7 @@ class _Parcel:
 
     @property
     def federation_id(self) -> str:
-        return str(self.way.federation_id)
+        return str(self.routing.federation_id)
 
 
 def enqueue(state: State, job: NewJob, headers: Mapping[str, str]) -> Steps[Enqueued]:
@@ -92,8 +92,8 @@ def _parcel(job: NewJob) -> _Parcel:
     return _Parcel(job, meta, _identified(read_meta(meta)))
 
 
-def _identified(way: FederationMeta) -> FederationMeta:
-    return way if way.federation_id else replace(way, federation_id=new_federation_id())
+def _identified(meta: FederationMeta) -> FederationMeta:
+    return meta if meta.federation_id else replace(meta, federation_id=new_federation_id())
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -118,15 +118,15 @@ def _take_aim(state: State, parcel: _Parcel) -> Steps[None]:
     try:
         delivery = parcel.delivery
         if delivery is None:
-            decision = yield from decided(state, parcel.way)
+            decision = yield from decided(state, parcel.routing)
             failover = state.config.failover
             delivery = parcel.delivery = Delivery(
-                decision, failover.attempts, parcel.federation_id, parcel.way.in_doubt,
+                decision, failover.attempts, parcel.federation_id, parcel.routing.in_doubt,
                 is_bound=failover.in_doubt is InDoubt.REFUSE,
             )  # fmt: skip
         elif delivery.may_go_on:
             # regions that the first decision left out are candidates now
-            delivery.go_on((yield from decided(state, parcel.way, delivery.tried)))
+            delivery.go_on((yield from decided(state, parcel.routing, delivery.tried)))
     except OJSError as problem:
         parcel.attempt, parcel.error = None, problem
         return
@@ -236,7 +236,7 @@ def _read_job(group: _Group, parcel: _Parcel, item: Any, reply: Reply) -> None:
     """Read a job, or a hub's refusal, from an answer: the object itself, or its member `job`."""
     found = item if isinstance(item, dict) else {}
     job = found.get("job") if isinstance(found.get("job"), dict) else found
-    told = found.get("federation") if isinstance(found.get("federation"), dict) else {}
+    placed = found.get("federation") if isinstance(found.get("federation"), dict) else {}
     attempt, delivery = parcel.attempt, parcel.delivery
     if isinstance(found.get("error"), dict) and "id" not in (job or {}):
         status = int(found["status"]) if isinstance(found.get("status"), int) else 422
@@ -245,7 +245,7 @@ def _read_job(group: _Group, parcel: _Parcel, item: Any, reply: Reply) -> None:
         parcel.error = UnexpectedAnswer(group.ask, reply.status)
     else:
         parcel.result = Enqueued(
-            region=str((told or {}).get("target_region") or attempt.region),
+            region=str((placed or {}).get("target_region") or attempt.region),
             job_id=job["id"],
             federation_id=parcel.federation_id,
             strategy=delivery.decision.strategy,

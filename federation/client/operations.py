@@ -45,8 +45,8 @@ def _probed(state: State, job: FederationMeta, excluded: frozenset[str]) -> Step
         if not decision.probe:
             return decision
         yield from probe(state, decision.probe)
-    told = [{"id": one, "reason": "health unknown"} for one in decision.probe]
-    refusal = NoHealthyRegion.because(told, state.config.health_check.interval_seconds)
+    reasons = [{"id": one, "reason": "health unknown"} for one in decision.probe]
+    refusal = NoHealthyRegion.because(reasons, state.config.health_check.interval_seconds)
     return Decision(decision.strategy, refusal=refusal)
 
 

@@ -36,7 +36,7 @@ def close_adoptions(config: ReplicationConfig) -> int:
             return 0
         replaced = _replaced(found, config.local)
         ended = {row.id for row in end(sorted(replaced), ACTOR, "adopted elsewhere", active=False)}
-        emit([_told(one, job, is_ended=job.id in ended) for one, job in replaced.values()])
+        emit([_event(one, job, is_ended=job.id in ended) for one, job in replaced.values()])
         queries.close_adoptions(found)
     return len(found)
 
@@ -62,6 +62,6 @@ def _is_behind(one: OpenAdoption, job: Job, local: str) -> bool:
     return ours < (milliseconds(one.enqueued_at), one.origin_region, one.job_id)
 
 
-def _told(one: OpenAdoption, job: Job, *, is_ended: bool) -> NewEvent:
+def _event(one: OpenAdoption, job: Job, *, is_ended: bool) -> NewEvent:
     outcome = "cancelled" if is_ended else "ran"
     return conflict(job, one.federation_id, one.origin_region, one.job_id, outcome)

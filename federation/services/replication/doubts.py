@@ -187,7 +187,7 @@ def apply_answers(
         ended = (
             {row.id for row in end(sorted(free), ACTOR, reason, active=False)} if free else set()
         )
-        told: list[NewEvent] = []
+        events: list[NewEvent] = []
         for job_id, (row, outcome, other) in said.items():
             if outcome is Outcome.WINS and job_id in jobs and job_id not in ended:
                 continue
@@ -195,8 +195,8 @@ def apply_answers(
             if job_id in ended:
                 delete_doubts(row.tenant, [str(row.federation_id)])
             if job_id in jobs and (what := _became(jobs[job_id], outcome, job_id in ended, local)):
-                told.append(conflict(jobs[job_id], str(row.federation_id), region, other, what))
-        emit(told)
+                events.append(conflict(jobs[job_id], str(row.federation_id), region, other, what))
+        emit(events)
 
 
 def _became(job: Job, outcome: Outcome, is_ended: bool, local: str) -> str | None:  # noqa: FBT001
