@@ -27,7 +27,7 @@ from scheduling.domain.overlap import MAX_WAITING, Overlap
 from scheduling.models import KEPT, CronEntry, CronRun, CronTurn
 from scheduling.services.cron_fire import due_in_ms, fire
 from scheduling.services.cron_register import Changes, change, delete, switch
-from scheduling.services.cron_turns import pass_on_forgotten
+from scheduling.services.cron_slots import pass_on_forgotten
 from tests.asserts import assert_store_is_sound, state
 from tests.factories import JobFactory
 from tests.installing import installing
