@@ -73,7 +73,7 @@ class PoolForm(TenantsForm):
             self.pool = parse_pool(
                 self.before.pool.name if self.before else given["name"], _body(given, self.before)
             )
-            if self.before is None and pools.is_known(self.pool.name):
+            if self.before is None and pools.exists(self.pool.name):
                 raise Unprocessable.field("name", "is taken by another pool", self.pool.name)
         except OJSError as problem:
             self.refuse(problem)

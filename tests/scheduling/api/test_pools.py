@@ -226,12 +226,12 @@ def test_pools_of_the_settings_govern_and_cannot_be_changed() -> None:
 # --- the pool of a worker -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["workers/heartbeat", "workers/register", "workers/fetch"])
+@pytest.mark.parametrize("path", ["workers/heartbeat", "workers/register", "workers/fetch"])
 @spec("FS-6.2-a")
-def test_a_worker_names_its_pool_in_any_first_request(way: str) -> None:
+def test_a_worker_names_its_pool_in_any_first_request(path: str) -> None:
     body = {"worker_id": "w1", "pool": "p", "queues": ["a"]}
 
-    assert send("POST", way, body).status_code == 200
+    assert send("POST", path, body).status_code == 200
 
     assert get("admin/workers/w1")["pool"] == "p"
 
@@ -257,33 +257,33 @@ def test_body_then_header_then_binding_name_the_pool() -> None:
     assert pools == ["one", "two", "three", None]
 
 
-@pytest.mark.parametrize("way", ["workers/heartbeat", "workers/register", "workers/fetch"])
+@pytest.mark.parametrize("path", ["workers/heartbeat", "workers/register", "workers/fetch"])
 @spec("FS-6.2-b")
-def test_a_worker_is_in_one_pool_alone(way: str) -> None:
+def test_a_worker_is_in_one_pool_alone(path: str) -> None:
     stored_ids(1, queue="a")
     beat("w1", pool="one")
     body = {"worker_id": "w1", "queues": ["a"]}
 
-    assert refused(send("POST", way, {**body, "pool": ["one", "two"]}), 422)["field"] == "pool"
-    details = refused(send("POST", way, {**body, "pool": "two"}), 409, "pool_conflict")
+    assert refused(send("POST", path, {**body, "pool": ["one", "two"]}), 422)["field"] == "pool"
+    details = refused(send("POST", path, {**body, "pool": "two"}), 409, "pool_conflict")
 
     assert details == {"worker_id": "w1", "pool": "one"}
     assert Worker.objects.get(id="w1").pool == "one"
     assert not Lease.objects.exists()
 
 
-@pytest.mark.parametrize("way", ["workers/heartbeat", "workers/fetch"])
+@pytest.mark.parametrize("path", ["workers/heartbeat", "workers/fetch"])
 @spec("FS-6.2-b")
-def test_a_worker_that_ended_may_come_back_in_another_pool(way: str) -> None:
+def test_a_worker_that_ended_may_come_back_in_another_pool(path: str) -> None:
     beat("w1", pool="one")
     assert send("DELETE", "workers/w1").status_code == 204
 
     body = {"worker_id": "w1", "queues": ["a"], "pool": "two"}
-    if way == "workers/fetch":  # a removed worker gets terminate until it sends a heartbeat
+    if path == "workers/fetch":  # a removed worker gets terminate until it sends a heartbeat
         beat("w1")
         Worker.objects.filter(id="w1").update(pool=None)
 
-    assert send("POST", way, body).status_code == 200
+    assert send("POST", path, body).status_code == 200
     assert Worker.objects.get(id="w1").pool == "two"
 
 
@@ -314,21 +314,21 @@ def test_registration_tells_how_to_live() -> None:
     assert details["field"] == "handlers"
 
 
-@pytest.mark.parametrize("way", ["heartbeat", "register"])
+@pytest.mark.parametrize("path", ["heartbeat", "register"])
 @spec("fair-scheduling 14.1")
-def test_worker_may_be_told_of_as_an_object(way: str) -> None:
+def test_worker_may_be_told_of_as_an_object(path: str) -> None:
     worker = {"id": "w1", "pool": "p", "queues": ["a"], "concurrency": 3, "handlers": ["mail.send"]}
 
-    answer = send("POST", f"workers/{way}", {"worker": worker, "hostname": "h"})
+    answer = send("POST", f"workers/{path}", {"worker": worker, "hostname": "h"})
 
     assert answer.status_code == 200, answer.content
     row = Worker.objects.get(id="w1")
     assert (row.pool, row.queues, row.concurrency, row.hostname) == ("p", ["a"], 3, "h")
-    if way == "register":
+    if path == "register":
         assert get("admin/workers/w1")["handlers"] == ["mail.send"]
 
 
-@pytest.mark.parametrize("way", ["heartbeat", "register"])
+@pytest.mark.parametrize("path", ["heartbeat", "register"])
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -340,9 +340,9 @@ def test_worker_may_be_told_of_as_an_object(way: str) -> None:
 )
 @spec("fair-scheduling 14.1")
 def test_worker_that_is_not_named_or_twice_is_refused(
-    way: str, body: dict[str, Any], field: str
+    path: str, body: dict[str, Any], field: str
 ) -> None:
-    assert refused(send("POST", f"workers/{way}", body), 400)["field"] == field
+    assert refused(send("POST", f"workers/{path}", body), 400)["field"] == field
     assert not Worker.objects.exists()
 
 

@@ -29,16 +29,16 @@ from tests.spec import spec
 pytestmark = pytest.mark.usefixtures("store")
 
 AS_ONE: Callable[..., str] = turns
-Way = Callable[..., str]
-both_ways = pytest.mark.parametrize("way", [turns, one_by_one], ids=["batch", "one by one"])
+Fetching = Callable[..., str]
+both_sizes = pytest.mark.parametrize("fetching", [turns, one_by_one], ids=["batch", "one by one"])
 
 
-@both_ways
+@both_sizes
 @spec("FS-7.1-a")
-def test_round_robin_takes_one_job_of_each_queue_per_cycle(way: Way) -> None:
+def test_round_robin_takes_one_job_of_each_queue_per_cycle(fetching: Fetching) -> None:
     fill(a=3, b=3, c=1)
 
-    assert way(7, queues=["a", "b", "c"]) == "abcabab"
+    assert fetching(7, queues=["a", "b", "c"]) == "abcabab"
 
 
 @spec("FS-7.1-a")
@@ -66,13 +66,13 @@ def test_a_queue_never_served_comes_first() -> None:
     assert turns(3, queues=["a", "b"]) == "bab"
 
 
-@both_ways
+@both_sizes
 @spec("FS-7.2-b")
-def test_least_loaded_takes_from_the_deepest_queue(way: Way) -> None:
+def test_least_loaded_takes_from_the_deepest_queue(fetching: Fetching) -> None:
     fill(a=10, b=3)
     put("p", "a", "b", strategy="least-loaded")
 
-    assert way(13, pool="p") == "aaaaaaaabab" + "ab"
+    assert fetching(13, pool="p") == "aaaaaaaabab" + "ab"
 
 
 @spec("FS-7.2-a")
@@ -90,13 +90,13 @@ def test_least_loaded_gives_a_worker_no_more_than_it_can_run() -> None:
     assert len(taken(5, worker_id="w1")) == 1
 
 
-@both_ways
+@both_sizes
 @spec("FS-7.3-a")
-def test_weighted_shares_are_proportional_at_any_moment(way: Way) -> None:
+def test_weighted_shares_are_proportional_at_any_moment(fetching: Fetching) -> None:
     fill(a=40, b=40, c=40)
     put("p", strategy="weighted", queues={"a": 3, "b": 2, "c": 1})
 
-    order = way(60, pool="p")
+    order = fetching(60, pool="p")
 
     assert counts(order) == {"a": 30, "b": 20, "c": 10}
     for n in range(0, 60, 6):
@@ -217,13 +217,13 @@ def test_turns_that_nobody_took_for_a_day_are_forgotten() -> None:
 # --- starvation -----------------------------------------------------------------------------------
 
 
-@both_ways
+@both_sizes
 @spec("FS-8.2-a")
-def test_each_backlogged_queue_has_its_share_of_any_ten_turns(way: Way) -> None:
+def test_each_backlogged_queue_has_its_share_of_any_ten_turns(fetching: Fetching) -> None:
     fill(c=200, l=200)
     put("p", "c", "l", strategy="strict", starvation_prevention=PREVENTED)
 
-    order = "".join(way(50, pool="p") for _ in range(4))
+    order = "".join(fetching(50, pool="p") for _ in range(4))
 
     assert all("l" in order[n : n + 10] for n in range(191))
     assert 20 <= order.count("l") <= 24 + 1  # FS-8.2-b: the rest is strict
