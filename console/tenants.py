@@ -20,7 +20,7 @@ from tenancy.domain.throttle import Throttled
 from tenancy.forms import LABELS
 from tenancy.models import Tenant
 from tenancy.services import noise, stats, tenants
-from tenancy.services.tenant_cache import limits_of, terms_of
+from tenancy.services.tenant_cache import limits_of, policy_of
 from tenancy.services.watch import SURVEY_MINUTES
 
 SIZE = 50
@@ -123,7 +123,7 @@ class TenantLine:
     @property
     def weight(self) -> float:
         """Return its weight, reduced by a throttle."""
-        return terms_of(self.row).effective_weight
+        return policy_of(self.row).effective_weight
 
     @property
     def got(self) -> float | None:
