@@ -8,7 +8,7 @@ from console.api_form import ApiForm, FlagField, TextField
 from console.refusals import number
 from jobs.domain.errors import OJSError
 from versioning.api.routing_codec import encode_rules
-from versioning.api.schema_codec import known_type
+from versioning.api.schema_codec import valid_type
 from versioning.domain.canary_request import Wanted, parse_wanted
 from versioning.models import Routing
 
@@ -89,7 +89,7 @@ class RulesForm(ApiForm):
         """Parse the rules as the API does."""
         given = self.cleaned_data
         try:
-            job_type = known_type(given["type"], "type")
+            job_type = valid_type(given["type"], "type")
             self.wanted = parse_wanted(job_type, _body(given, self.before))
         except OJSError as problem:
             self.refuse(problem)
