@@ -138,10 +138,10 @@ def _plan_fields(plan: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def _body(fields: Mapping[str, Any], before: Routing | None) -> dict[str, Any]:
-    known = {str(one["version"]): one["version"] for one in before.rules} if before else {}
+    versions = {str(one["version"]): one["version"] for one in before.rules} if before else {}
     meant = fields["instead"] or fields["revision"]
     return {
-        "rules": [_rule(line, known) for line in fields["rules"].splitlines() if line.strip()],
+        "rules": [_rule(line, versions) for line in fields["rules"].splitlines() if line.strip()],
         "mode": fields["mode"] or None,
         "on_no_worker": fields["on_no_worker"] or None,
         "fallback_after": fields["fallback_after"] or None,
@@ -151,11 +151,11 @@ def _body(fields: Mapping[str, Any], before: Routing | None) -> dict[str, Any]:
     }
 
 
-def _rule(line: str, known: Mapping[str, Any]) -> dict[str, Any]:
+def _rule(line: str, versions: Mapping[str, Any]) -> dict[str, Any]:
     """Read a version and its weight; a version that was a number in the former rules stays one."""
     version, _, weight = line.strip().partition(" ")
     return {
-        "version": known.get(version, version),
+        "version": versions.get(version, version),
         "weight": number(weight.strip().removesuffix("%").strip()),
     }
 

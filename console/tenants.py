@@ -54,8 +54,8 @@ class TenantFilter:
     def read(cls, given: Mapping[str, str]) -> "TenantFilter":
         """Read a query string; ignore unknown values."""
         chosen = {name: given.get(name, "").replace("\x00", "").strip() for name in FIELDS}
-        known = {"state": [str(one) for one in Standing], "loud": ["1"], "sort": ["id"]}
-        chosen |= {name: chosen[name] * (chosen[name] in known[name]) for name in known}
+        allowed = {"state": [str(one) for one in Standing], "loud": ["1"], "sort": ["id"]}
+        chosen |= {name: chosen[name] * (chosen[name] in allowed[name]) for name in allowed}
         return cls(**chosen)
 
     @property
