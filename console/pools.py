@@ -8,8 +8,8 @@ from console import queries
 from console.queries import TenantShare
 from jobs.domain.claim import STRATEGIES, Strategy
 from jobs.domain.durations import format_duration
-from jobs.domain.turns import Ahead
-from jobs.services.lanes.turns import Outlook, outlook
+from jobs.domain.rotations import Ahead
+from jobs.services.lanes.rotations import Outlook, outlook
 from jobs.services.operate.queues import QueueStats, named_stats
 from scheduling.domain.pool import MAX_QUEUES, Pool, Scope, TenantWeights
 from scheduling.domain.pool_gates import share
@@ -132,7 +132,7 @@ def detail(line: PoolLine) -> Detail:
     started = queries.starts(pool.queues, MINUTES)
     plan = whole_of(pool.name)
     view = outlook((), [plan], slots=SLOTS) if plan and plan.queues else None
-    ahead = view.turns[0] if view else Ahead((), (), (), (), (), 0)
+    ahead = view.rotations[0] if view else Ahead((), (), (), (), (), 0)
     stats = {one.name: one for one in found}
     return Detail(
         list(_queues(pool, stats, started, ahead)),

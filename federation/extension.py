@@ -84,11 +84,13 @@ class Federation(RequestHooks, EnqueueHooks, ConfigurationHooks, ReportHooks, Op
 
         Further loops replicate jobs to the peers, and remove old rows.
         """
-        yield Loop("federation_probe", prober.turn, 500)
-        yield Loop("federation_load", counter.turn, 1_000)
+        yield Loop("federation_probe", prober.run_once, 500)
+        yield Loop("federation_load", counter.run_once, 1_000)
         # the replicator sets the time of its next run: at once while more revisions wait
-        yield Loop("federation_replicate", replicator.turn, 1_000, replicator.due_in_ms, full=2**31)
-        yield Loop("federation_doubts", resolver.turn, 1_000)
+        yield Loop(
+            "federation_replicate", replicator.run_once, 1_000, replicator.due_in_ms, full=2**31
+        )
+        yield Loop("federation_doubts", resolver.run_once, 1_000)
         yield Loop("federation_lag", lag.watch, 10_000, full=2**31)
         yield Loop(
             "federation_forget", copies_age.delete_expired_copies, 60_000, full=copies_age.BATCH

@@ -128,7 +128,7 @@ class LoopRunner:
         while not self._stop.is_set():
             began = monotonic()
             due_ms = _due_ms(loop)
-            for now in self._turn(loop) if due_ms <= 0 else (began,):
+            for now in self._run_batches(loop) if due_ms <= 0 else (began,):
                 if now - noted >= NOTE_S:  # also within a long run: the loop works
                     queries.tick(loop.name)
                     noted = now
@@ -143,7 +143,7 @@ class LoopRunner:
                 queries.tick(loop.name)  # also within a long pause: the loop is alive
                 noted = monotonic()
 
-    def _turn(self, loop: Loop) -> Iterator[float]:
+    def _run_batches(self, loop: Loop) -> Iterator[float]:
         """Run batches until one is not full; yields the time after each."""
         is_more = True
         while is_more:
@@ -153,7 +153,7 @@ class LoopRunner:
 
 
 def _traced(loop: Loop) -> Loop:
-    return replace(loop, run=spans.turning(loop.name, loop.run))
+    return replace(loop, run=spans.traced_loop(loop.name, loop.run))
 
 
 def _due_ms(loop: Loop) -> int:

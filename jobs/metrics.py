@@ -10,7 +10,7 @@ from typing import Any
 
 from prometheus_client import Counter, Histogram
 
-from jobs.fastpath.tally import later
+from jobs.fastpath.deferred_metrics import later
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 

@@ -47,7 +47,7 @@ def producing(enqueue: Function) -> Function:
         try:
             outcomes = enqueue(drafts, caller)
             for span, outcome in zip(spans, outcomes, strict=True):
-                _settle(span, outcome)
+                _record_outcome(span, outcome)
         except BaseException as problem:
             for span in spans:
                 _fail(span, type(problem).__name__)
@@ -92,7 +92,7 @@ def consuming(execute: Function) -> Function:
     return cast(Function, traced)
 
 
-def turning(name: str, run: Callable[[], int]) -> Callable[[], int]:
+def traced_loop(name: str, run: Callable[[], int]) -> Callable[[], int]:
     """Make a span of each run of a loop that changed rows or failed."""
     if not IS_THERE:
         return run
@@ -105,12 +105,12 @@ def turning(name: str, run: Callable[[], int]) -> Callable[[], int]:
         try:
             rows = run()
         except Exception as problem:
-            span = _turned(tracer, name, began)
+            span = _loop_span(tracer, name, began)
             _fail(span, type(problem).__name__)
             span.end()
             raise
         if rows:
-            span = _turned(tracer, name, began)
+            span = _loop_span(tracer, name, began)
             span.set_attribute("ojs.loop.rows", rows)
             span.end()
         return rows
@@ -160,7 +160,7 @@ def _produced(tracer: "Tracer", draft: JobDraft, caller: Caller) -> "Span":
     return span
 
 
-def _settle(span: "Span", outcome: Job | OJSError | None) -> None:
+def _record_outcome(span: "Span", outcome: Job | OJSError | None) -> None:
     if isinstance(outcome, OJSError):
         _fail(span, outcome.code)
     elif outcome is not None:  # else dropped
@@ -191,7 +191,7 @@ def _extracted(meta: Any) -> "Context":
     return tracecontext.TraceContextTextMapPropagator().extract(brought, Context())
 
 
-def _turned(tracer: "Tracer", name: str, began: int) -> "Span":
+def _loop_span(tracer: "Tracer", name: str, began: int) -> "Span":
     return tracer.start_span(
         f"loop {name}", Context(), SpanKind.INTERNAL, {"ojs.loop.name": name}, start_time=began
     )

@@ -29,7 +29,7 @@ from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.handlers import MODULE, Context, Discard, Retry, declaration, handled_queues
 from jobs.models import Later
-from jobs.services.dispatch.fetch import fetch, waters
+from jobs.services.dispatch.fetch import fetch, low_water_marks
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.outcome.promote import promote
@@ -85,7 +85,7 @@ def make_due() -> int:
 
 
 def _claim(queues: tuple[str, ...]) -> Job | None:
-    waters.clear()  # marks may come from a transaction that was rolled back
+    low_water_marks.clear()  # marks may come from a transaction that was rolled back
     # jobs of the test's transaction are offered at its commit, which never comes
     queries.wake([lane for lane, _ in queries.asleep()])
     claimed = fetch(FetchRequest(queues, worker_id=WORKER, declaration=declaration())).jobs

@@ -15,7 +15,7 @@ from jobs.domain.errors import BackendError
 from jobs.repeat import refusal
 
 AGAIN_S: Final = 60.0  # how often a continuing failure is logged
-SETTLED_S: Final = 1.0  # without a failure, until the database counts as back
+STABLE_S: Final = 1.0  # without a failure, until the database counts as back
 
 
 class Database:
@@ -49,7 +49,7 @@ class Database:
             return
         with self._lock:
             now = monotonic()
-            if self._since is None or now - self._last < SETTLED_S:
+            if self._since is None or now - self._last < STABLE_S:
                 return
             facts = {"failures": self._failures, "seconds": round(now - self._since, 1)}
             self._since = None

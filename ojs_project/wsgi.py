@@ -17,4 +17,4 @@ application = Application()
 if not settings.DEBUG:
     reduce_receivers()
 get_resolver().url_patterns  # noqa: B018 - loads the views before `gc.freeze`
-memory.settle()
+memory.prepare_memory()

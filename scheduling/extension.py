@@ -7,7 +7,7 @@ from django.db import transaction
 from prometheus_client import Metric
 from typing_extensions import override
 
-from jobs.domain.claim import ClaimPlan, FetchRequest, LaneKey, Way
+from jobs.domain.claim import ClaimPlan, FetchRequest, LaneKey, SharingPolicy
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.domain.states import TERMINAL, State, state_of
@@ -26,7 +26,7 @@ from jobs.extensions import (
     ReportHooks,
     TransitionHooks,
 )
-from jobs.services.lanes import turns
+from jobs.services.lanes import rotations
 from jobs.services.lanes.charge import BATCH, unread_from
 from scheduling.conf import conf
 from scheduling.services import cron_producers, cron_slots, explain, pool_cache
@@ -121,7 +121,7 @@ class FairScheduling(ClaimHooks, LaneHooks, ConfigurationHooks, ReportHooks, Ope
         return explain.explain(job, viewer)
 
     @override
-    def sharing_policies(self, queues: Collection[str]) -> tuple[int, Mapping[str, Way]]:
+    def sharing_policies(self, queues: Collection[str]) -> tuple[int, Mapping[str, SharingPolicy]]:
         """Return the sharing policy of queues, as the pools define it."""
         pools = pool_cache.current()
         return pools.version, {queue: pools.sharing_policy_of(queue) for queue in queues}
@@ -150,7 +150,7 @@ class FairScheduling(ClaimHooks, LaneHooks, ConfigurationHooks, ReportHooks, Ope
             Loop("watch", watch, 1000),
             Loop("charge", charge_durations, 500, full=BATCH),
             Loop("shares", reconcile, 60_000),
-            Loop("turns", lambda: turns.prune(conf().turns_kept_ms), 60_000),
+            Loop("turns", lambda: rotations.prune(conf().turns_kept_ms), 60_000),
         )
 
     @override

@@ -80,14 +80,14 @@ def wait_until_old_rows_are_dead() -> None:
     until(is_oldest)
 
 
-def wait_until_settled() -> None:
+def wait_until_complete() -> None:
     """Wait until no transaction of the cluster can add an event before the last event.
 
     Readers of the record and the aggregation stop at the oldest running transaction of any
     database.
     """
 
-    def is_settled() -> bool:
+    def is_complete() -> bool:
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT coalesce((SELECT max(stamp) FROM ojs_event)"
@@ -95,4 +95,4 @@ def wait_until_settled() -> None:
             )
             return bool(cursor.fetchone()[0])
 
-    until(is_settled)
+    until(is_complete)

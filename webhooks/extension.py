@@ -35,7 +35,7 @@ class WebhooksExtension(ReportHooks, OperationsHooks):
         """Relay events, send due deliveries and remove old deliveries."""
         return (
             Loop("webhooks_relay", relay, 250),
-            Loop("webhooks_send", sender.turn, 200),
+            Loop("webhooks_send", sender.run_once, 200),
             Loop("webhooks_forget", delete_expired_deliveries, 60_000),
         )
 

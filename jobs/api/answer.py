@@ -28,7 +28,7 @@ class Answer(HttpResponse):
         headers: Mapping[str, str] | None = None,
         media: str | None = None,
     ) -> None:
-        """Keep the media type open until the request is known: see `settle`."""
+        """Keep the media type open until the request is known: see `choose_media_type`."""
         super().__init__(_body(data), status=status, content_type=media or OJS_TYPE)
         self._has_choice = media is None
         if status in PASSING:
@@ -36,7 +36,7 @@ class Answer(HttpResponse):
         for name, value in (headers or {}).items():
             self.headers[name] = value
 
-    def settle(self, request: HttpRequest) -> None:
+    def choose_media_type(self, request: HttpRequest) -> None:
         """Choose between the two types of the body: OJS unless only JSON is accepted. Spec: D15.
 
         Never 406: every client gets one of the two types. The settings list the names of clients
@@ -67,7 +67,7 @@ class EventStream(StreamingHttpResponse):
         self.headers["Cache-Control"] = "no-cache"
         self.headers["X-Accel-Buffering"] = "no"  # proxies pass frames on as they come
 
-    def settle(self, request: HttpRequest) -> None:
+    def choose_media_type(self, request: HttpRequest) -> None:
         """Keep the type: streams have only one."""
 
 

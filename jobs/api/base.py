@@ -226,7 +226,7 @@ class OJSView(APIView):
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         """Add the headers that every answer has."""
         answer: Answer = response
-        answer.settle(self.http)
+        answer.choose_media_type(self.http)
         stamp(answer, self.identity, self.allowance.headers() | self.answer_headers)
         match = self.http.resolver_match
         route = (match and match.url_name) or "unknown"

@@ -166,21 +166,21 @@ def _resumed(plan: Plan, member: Subscription, after: str, sent: set[Place]) -> 
         feed.join(member)
         yield gap_frame(plan.channel, place, ends[1], tenant=plan.wanted.tenant)
         return
-    found, has_more = _page(plan, place, settled=True)
+    found, has_more = _page(plan, place, below_horizon=True)
     while has_more:
         yield b"".join(map(plan.render, found))
         place = found[-1].place
-        found, has_more = _page(plan, place, settled=True)
+        found, has_more = _page(plan, place, below_horizon=True)
     feed.join(member)
     # Read once more: from now on the live events are complete
     has_more = True
     while has_more:
-        found, has_more = _page(plan, place, settled=False)
+        found, has_more = _page(plan, place, below_horizon=False)
         sent.update(event.place for event in found)
         yield b"".join(map(plan.render, found))
         place = found[-1].place if found else place
 
 
-def _page(plan: Plan, after: Place, *, settled: bool) -> tuple[list[StoredEvent], bool]:
+def _page(plan: Plan, after: Place, *, below_horizon: bool) -> tuple[list[StoredEvent], bool]:
     wanted = replace(plan.wanted, with_moves=True)
-    return following(wanted, after, limit=REPLAY, settled=settled)
+    return following(wanted, after, limit=REPLAY, below_horizon=below_horizon)

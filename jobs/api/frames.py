@@ -50,7 +50,7 @@ def render(types: tuple[str, ...]) -> Render:
         shown = names(event, types)
         last = len(shown) - 1
         # an unsettled event has no id, so that a client resumes before it
-        number = event.place.number if event.is_settled else None
+        number = event.place.number if event.is_below_horizon else None
         return b"".join(
             frame(name, _payload(name, event), number if n == last else None)
             for n, name in enumerate(shown)

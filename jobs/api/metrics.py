@@ -11,7 +11,7 @@ from jobs.api.openapi import operation
 from jobs.api.schemas import NUMBER, integer, obj, text
 from jobs.conf import conf
 from jobs.domain.errors import InvalidRequest
-from jobs.fastpath.tally import write_now
+from jobs.fastpath.deferred_metrics import write_now
 from jobs.services.health.exposition import exposition
 from jobs.services.health.health import uptime_seconds
 from jobs.services.health.summary import summary

@@ -59,7 +59,7 @@ def plain_error(problem: OJSError, request: HttpRequest) -> HttpResponse:
     """Render an error outside DRF: unknown paths and failures of the framework itself."""
     identity = chosen_request_id(request)
     answer = error_response(problem, identity)
-    answer.settle(request)
+    answer.choose_media_type(request)
     stamp(answer, identity, Allowance().headers())
     return answer
 

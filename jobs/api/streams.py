@@ -141,7 +141,7 @@ def _has_received_all(view: OJSView, wanted: EventFilter) -> bool:
     """Return whether a client that reconnects has received all events."""
     place = read_place(last_event_id(view) or "") or FIRST
     wanted = replace(wanted, with_moves=True)
-    found, _ = following(wanted, place, limit=1, settled=False)
+    found, _ = following(wanted, place, limit=1, below_horizon=False)
     return not found
 
 

@@ -39,13 +39,13 @@ class Transport:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Determine the request's source, then answer it."""
         if conf().trusted_proxies:
-            _settle(request.META)
+            _apply_forwarded_headers(request.META)
         if conf().require_tls and not request.is_secure() and request.path_info not in HEALTH:
             return plain_error(TLSRequired("plain HTTP is not served", details=REASON), request)
         return self._next(request)
 
 
-def _settle(meta: dict[str, Any]) -> None:
+def _apply_forwarded_headers(meta: dict[str, Any]) -> None:
     """Use the forwarded headers of a trusted peer; drop them from any other peer."""
     trusted = peers.networks(conf().trusted_proxies)
     peer = str(meta.get("REMOTE_ADDR", ""))

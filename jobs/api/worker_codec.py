@@ -13,6 +13,7 @@ from jobs.domain.errors import InvalidRequest, ResultTooLarge, Unprocessable
 from jobs.domain.ids import is_id
 from jobs.domain.names import QUEUE_PATTERN
 from jobs.domain.retry import normalise_error
+from jobs.domain.rotation_request import read_rotation_request
 from jobs.domain.states import State, state_of
 from jobs.domain.times import format_time, parse_time
 from jobs.domain.wire_bounds import (
@@ -24,7 +25,6 @@ from jobs.domain.wire_bounds import (
     MAX_WORKER_ID,
     MIN_LEASE_MS,
 )
-from jobs.domain.wishes import read_wish
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
 from jobs.services.workers.heartbeat import Answer, Report, Standing
@@ -55,7 +55,7 @@ def decode_fetch(body: Mapping[str, Any], *, tenant: str | None = None) -> Fetch
     for queue in queues:
         _fetched_queue(queue)
     count = integer(body, "count", low=1)
-    wish = read_wish(body, queues or None)
+    rotation = read_rotation_request(body, queues or None)
     return FetchRequest(
         queues=tuple(queues),
         count=min(count or 1, MAX_COUNT),
@@ -64,8 +64,8 @@ def decode_fetch(body: Mapping[str, Any], *, tenant: str | None = None) -> Fetch
         tenant=tenant,
         bound_to=tenant,
         pool=pool_name(body),
-        strategy=wish and wish.strategy,
-        weights=wish and wish.weights,
+        strategy=rotation and rotation.strategy,
+        weights=rotation and rotation.weights,
         declaration=declaration(body),
     )
 
@@ -120,7 +120,7 @@ def decode_heartbeat(body: Mapping[str, Any], *, tenant: str | None = None) -> R
         pool=pool_name(body),
         tenant=tenant,
         declaration=declaration(body),
-        wish=read_wish(body, queues),
+        rotation=read_rotation_request(body, queues),
     )
 
 

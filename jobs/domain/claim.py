@@ -73,7 +73,7 @@ STRATEGIES: Final = {one.wire: one for one in Strategy}
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class QueueRotation:
     """The queue rotation of a claim; `weights` by position.
 
     `key` names the stored position, which all processes share. `ratio` null: no starvation
@@ -93,9 +93,9 @@ class Turns:
 class ClaimPlan:
     """One claim as data; extensions narrow or reorder it, and widen only members left out.
 
-    `restless` are queues with non-monotonic lanes: their virtual times may fall, so low-water marks
-    do not apply. `routes` null accepts any version key; `refuses` states that there are others.
-    `turns` null: each queue until it is empty, in their order. The plan follows from
+    `non_monotonic` are queues with non-monotonic lanes: their virtual times may fall, so low-water
+    marks do not apply. `routes` null accepts any version key; `refuses` states that there are
+    others. `rotation` null: each queue until it is empty, in their order. The plan follows from
     `config_version`, null: from none. `scopes` names the scope of each queue that tenants share
     over several queues.
     """
@@ -107,13 +107,13 @@ class ClaimPlan:
     refuses: bool = False
     pool: str | None = None
     pool_cap: int | None = None
-    turns: Turns | None = None
+    rotation: QueueRotation | None = None
     config_version: int | None = None
-    restless: frozenset[str] = frozenset()
+    non_monotonic: frozenset[str] = frozenset()
     scopes: Mapping[str, str] = field(default_factory=dict)
 
 
-class Way(NamedTuple):
+class SharingPolicy(NamedTuple):
     """The sharing policy of a queue: oldest first over all tenants, or charged by duration.
 
     A `scope` shares the queue among tenants together with other queues; null: by itself. ADR 0018.
@@ -124,7 +124,7 @@ class Way(NamedTuple):
     scope: str | None = None
 
     @property
-    def is_restless(self) -> bool:
+    def is_non_monotonic(self) -> bool:
         """Whether virtual times are non-monotonic, or not used."""
         return self.is_ordered or self.is_timed
 
@@ -136,7 +136,7 @@ class Share(NamedTuple):
     """
 
     weight: float = 1.0
-    way: Way = Way()
+    policy: SharingPolicy = SharingPolicy()
     boost: int = 0
     found_in: str | None = None
 

@@ -203,7 +203,7 @@ class _Reader:
         )
         job.scheduled_at, job.scheduled_in_ms = self.schedule()
         job.expires_at, job.expires_in_ms = self.time("expires_at")
-        # two times of one kind need a clock to compare: services/enqueue/settle.py
+        # two times of one kind need a clock to compare: services/enqueue/resolve_times.py
         if _is_later(job.scheduled_at, job.expires_at) or _is_later(
             job.scheduled_in_ms, job.expires_in_ms
         ):

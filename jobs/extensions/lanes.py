@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from jobs.domain.claim import LaneKey, Way
+from jobs.domain.claim import LaneKey, SharingPolicy
 from jobs.extensions.registry import Extension
 
 
@@ -28,7 +28,7 @@ class LaneHooks(Extension):
         """Return the weights and boosts of lanes; the first extension that names a lane decides."""
         raise NotImplementedError
 
-    def sharing_policies(self, queues: Collection[str]) -> tuple[int, Mapping[str, Way]]:
+    def sharing_policies(self, queues: Collection[str]) -> tuple[int, Mapping[str, SharingPolicy]]:
         """Return the queues among `queues` whose sharing policy is not the default."""
         raise NotImplementedError
 

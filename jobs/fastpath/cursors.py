@@ -12,7 +12,7 @@ from django_prometheus.db import errors_total, execute_total, query_duration_sec
 from django_prometheus.db.common import ExportingCursorWrapper
 from psycopg.errors import ReadOnlySqlTransaction
 
-from jobs.fastpath.tally import later
+from jobs.fastpath.deferred_metrics import later
 
 T = TypeVar("T")
 

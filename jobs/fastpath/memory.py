@@ -15,7 +15,7 @@ YOUNG: Final = (
 )
 
 
-def settle() -> None:
+def prepare_memory() -> None:
     """Prepare the memory of a process that has loaded everything, before its first request."""
     share_heap()
     gc.freeze()  # loaded objects stay: the collector need not scan them

@@ -181,7 +181,7 @@ class Turn(models.Model):
     class Meta:
         db_table = "ojs_turn"
         indexes = [
-            # prune_turns: rotations that no claim used for long
+            # prune_rotations: rotations that no claim used for long
             models.Index(fields=["at"], name="ojs_turn_at"),
         ]
 

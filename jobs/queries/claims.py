@@ -65,7 +65,7 @@ class Claimer(NamedTuple):
 
 def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claimed:
     """Hand out jobs, in turn order. Spec: contract 10.1, core FETCH, fair-scheduling 7."""
-    turns = plan.turns
+    rotation = plan.rotation
     params = {
         "queues": list(plan.queues),
         "limit": plan.limit,
@@ -81,12 +81,12 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
         "prefetches": by.prefetches,
         "configuration": plan.config_version,
         "blocked_on": by.blocked_on,
-        "rotation": turns and turns.key,
-        "strategy": turns and int(turns.strategy),
-        "weights": turns and turns.weights and list(turns.weights),
-        "ratio": turns and turns.ratio,
-        "rotation_ms": turns and turns.rotation_ms,
-        "is_global": turns and turns.is_global,
+        "rotation": rotation and rotation.key,
+        "strategy": rotation and int(rotation.strategy),
+        "weights": rotation and rotation.weights and list(rotation.weights),
+        "ratio": rotation and rotation.ratio,
+        "rotation_ms": rotation and rotation.rotation_ms,
+        "is_global": rotation and rotation.is_global,
         "low_ranks": hints.ranks,
         "low_vts": hints.vts,
         "low_lanes": hints.lanes,
@@ -117,10 +117,10 @@ def _read_signals(answer: Claimed, found: dict[str, Any], queues: Sequence[str])
     answer.over_limit = found.get("over_limit", [])
     answer.blocked_on = found.get("blocked_on")
     if "turns" in found:
-        answer.jobs = _in_turn(answer.jobs, [queues[at - 1] for at in found["turns"]])
+        answer.jobs = _in_rotation_order(answer.jobs, [queues[at - 1] for at in found["turns"]])
 
 
-def _in_turn(found: list[Job], order: Sequence[str]) -> list[Job]:
+def _in_rotation_order(found: list[Job], order: Sequence[str]) -> list[Job]:
     """Return jobs in the order of their queues in `order`."""
     waiting: dict[str, list[Job]] = {}
     for job in reversed(found):

@@ -38,7 +38,7 @@ _OF_JOB = "\n   AND e.job_id = %(job_id)s::uuid"
 
 _BEFORE = "\n   AND e.stamp < %(before_stamp)s::text::xid8"
 
-_SETTLED = "\n   AND e.stamp < pg_snapshot_xmin(pg_current_snapshot())"
+_BELOW_HORIZON = "\n   AND e.stamp < pg_snapshot_xmin(pg_current_snapshot())"
 
 # An event's name has the low bits of its seq only, enough within one stamp
 _FROM = f"""
@@ -57,13 +57,13 @@ def events(
     limit: int,
     offset: int = 0,
     after: Place | None = None,
-    settled: bool = False,
+    below_horizon: bool = False,
 ) -> list[Any]:
     """Read public events by filter, rows as in `events.sql`; `after` is an event's position."""
     given = {**params, "limit": limit, "offset": offset}
     conditions = _OF_JOB if params["job_id"] is not None else ""
     conditions += _BEFORE if params["before_stamp"] is not None else ""
-    conditions += _SETTLED if settled else ""
+    conditions += _BELOW_HORIZON if below_horizon else ""
     place = ""
     if after is not None and after != FIRST:
         conditions, place = conditions + _FROM, _AFTER
@@ -134,7 +134,7 @@ def _recorded(row: Sequence[Any]) -> Recorded:
 
 
 def log_begin() -> None:
-    """Set the start of the log lines behind all settled events, unless a position exists."""
+    """Set the start of the log lines behind all complete events, unless a position exists."""
     run("log_begin", {})
 
 

@@ -66,7 +66,7 @@ def lanes(
 
 def _share(share: Share, queue: str | None = None) -> dict[str, object]:
     return {
-        "weight": share.weight, "boost": share.boost, **share.way._asdict(),
+        "weight": share.weight, "boost": share.boost, **share.policy._asdict(),
         "found_in": share.found_in or queue,
     }  # fmt: skip
 
@@ -114,6 +114,6 @@ def charge_queues(queues: Sequence[str]) -> None:
     run("charge_queues", {"queues": list(queues)})
 
 
-def prune_turns(kept_ms: int, batch: int) -> int:
+def prune_rotations(kept_ms: int, batch: int) -> int:
     """Delete rotations of lists of queues that no claim used lately; returns how many."""
-    return len(run("prune_turns", {"kept_ms": kept_ms, "batch": batch}))
+    return len(run("prune_rotations", {"kept_ms": kept_ms, "batch": batch}))

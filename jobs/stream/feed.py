@@ -87,7 +87,7 @@ class Feed:
                     break
                 members = list(self._members)
             try:
-                self._turn(members)
+                self._run_once(members)
                 attempts.went_well()
                 pause_s = POLL_S
             except Exception as problem:  # a client's filter must not end the streams of others
@@ -100,7 +100,7 @@ class Feed:
     def _is_hurried(self) -> bool:
         return bool(self._closed) or any(not one.joined.is_set() for one in self._members)
 
-    def _turn(self, members: list[Subscription]) -> None:
+    def _run_once(self, members: list[Subscription]) -> None:
         """Read and send until no more events are there."""
         self._welcome([member for member in members if not member.joined.is_set()])
         is_more = True

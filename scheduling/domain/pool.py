@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from jobs.domain.claim import Strategy, Way
+from jobs.domain.claim import SharingPolicy, Strategy
 
 DEFAULT: Final = "default"  # the pool of workers that name no pool
 MAX_CONCURRENCY: Final = 2**31 - 1
@@ -81,12 +81,12 @@ class TenantWeights:
             "cost": self.cost.value, "scope": self.scope.value,
         }  # fmt: skip
 
-    def sharing_policy(self, pool: str | None) -> Way:
+    def sharing_policy(self, pool: str | None) -> SharingPolicy:
         """Return the sharing policy for the lanes of a queue that counts for `pool`."""
         if not self.enabled:
-            return Way(is_ordered=True)
+            return SharingPolicy(is_ordered=True)
         scope = EVERYWHERE if self.scope is Scope.GLOBAL else None
-        return Way(
+        return SharingPolicy(
             is_timed=self.cost is Cost.DURATION, scope=pool if self.scope is Scope.POOL else scope
         )
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from jobs.domain.claim import Strategy
 from jobs.domain.gates import Gate, GateState, Numbers
-from jobs.domain.turns import Ahead
+from jobs.domain.rotations import Ahead
 from scheduling.domain.pool import Pool
 
 NAMED: Final = 5  # pools or queues that a message names

@@ -12,9 +12,9 @@ from jobs.domain.claim import ClaimPlan, FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.domain.gates import Gate
 from jobs.domain.job import Job
+from jobs.domain.rotations import Ahead
 from jobs.domain.states import State, state_of
-from jobs.domain.turns import Ahead
-from jobs.services.lanes.turns import Outlook, outlook
+from jobs.services.lanes.rotations import Outlook, outlook
 from scheduling.domain.pool_gates import WorkerGroup, pool_gates, rotation_gate
 from scheduling.services import pool_cache
 from scheduling.services.plan import plan
@@ -54,7 +54,7 @@ def explain(job: Job, viewer: str | None) -> list[Gate]:
         pool_cache.cache.clear()  # as a claim does if its plan follows from an old version
     if not pool_cache.current().by_name:
         return []
-    return [*_pools(eligible, found, viewer), *_rotations(job.queue, takers, found.turns, viewer)]
+    return [*_pools(eligible, found, viewer), *_rotations(job.queue, takers, found.rotations, viewer)]
 
 
 def eligible_pools(queue: str, tenant: str) -> EligiblePools:

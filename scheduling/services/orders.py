@@ -4,7 +4,7 @@ from django.db import transaction
 
 from jobs import extensions
 from jobs.conf import read_anew
-from jobs.domain.claim import Way, split_queue
+from jobs.domain.claim import SharingPolicy, split_queue
 from jobs.models import Lane
 from jobs.services.lanes import configuration
 from jobs.services.lanes.lanes import unlike
@@ -36,7 +36,8 @@ def reconcile() -> int:
     pools = pool_cache.latest()
     rows = Lane.objects.order_by().values_list("queue", "ordered", "timed", "scope").distinct()
     found = {
-        (split_queue(name)[1], Way(ordered, timed, scope)) for name, ordered, timed, scope in rows
+        (split_queue(name)[1], SharingPolicy(ordered, timed, scope))
+        for name, ordered, timed, scope in rows
     }
     wrong = {
         queue for queue, policy in found if policy != pools.sharing_policy_of(queue)

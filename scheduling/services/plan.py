@@ -14,11 +14,11 @@ from jobs.domain.claim import (
     ClaimPlan,
     FetchRequest,
     PriorityScope,
+    QueueRotation,
     Strategy,
-    Turns,
 )
 from jobs.domain.errors import InvalidRequest, TenantMismatch, Unprocessable
-from jobs.domain.wishes import parse_weights
+from jobs.domain.rotation_request import parse_weights
 from jobs.services.lanes import bindings, configuration
 from scheduling.conf import conf
 from scheduling.domain.pool import Pool
@@ -58,12 +58,10 @@ def _by(pools: Pools, claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
         tenant=_tenant(pool, request),
         pool=pool.name if pool else request.pool,
         pool_cap=pool.concurrency if pool else None,
-        turns=_of_pool(pool, queues, pools) if pool else _of_request(pools, request, queues),
+        rotation=_of_pool(pool, queues, pools) if pool else _of_request(pools, request, queues),
         config_version=pools.version,
-        restless=frozenset(q for q in queues if pools.sharing_policy_of(q).is_restless),
-        scopes={
-            q: scope for q in queues if (scope := pools.sharing_policy_of(q).scope) is not None
-        },
+        non_monotonic=frozenset(q for q in queues if pools.sharing_policy_of(q).is_non_monotonic),
+        scopes={q: scope for q in queues if (scope := pools.sharing_policy_of(q).scope) is not None},
     )
 
 
@@ -113,13 +111,13 @@ def _queues(
     )
 
 
-def _of_pool(pool: Pool, queues: Sequence[str], pools: Pools) -> Turns | None:
+def _of_pool(pool: Pool, queues: Sequence[str], pools: Pools) -> QueueRotation | None:
     prevention = pool.prevention
     is_global = pools.priority_scope is PriorityScope.GLOBAL
     if not _has_choice(queues, pool.strategy, by_order=not (prevention.enabled or is_global)):
         return None
     weights = dict(zip(pool.queues, pool.weights, strict=True))
-    return Turns(
+    return QueueRotation(
         pool.name,
         pool.strategy,
         tuple(float(weights[queue]) for queue in queues),
@@ -139,7 +137,7 @@ def _has_choice(queues: Sequence[str], strategy: Strategy, *, by_order: bool) ->
     return len(queues) > 1 and not (by_order and strategy is Strategy.STRICT)
 
 
-def _of_request(pools: Pools, request: FetchRequest, queues: Sequence[str]) -> Turns | None:
+def _of_request(pools: Pools, request: FetchRequest, queues: Sequence[str]) -> QueueRotation | None:
     """Give a list of queues its own rotation, shared by all requests with the same list."""
     strategy = pools.default_strategy
     weights = parse_weights(request.weights, request.queues)
@@ -152,7 +150,7 @@ def _of_request(pools: Pools, request: FetchRequest, queues: Sequence[str]) -> T
         return None
     named = [request.queues, int(strategy), weights, request.tenant]
     key = f":{sha256(orjson.dumps(named, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]}"
-    return Turns(
+    return QueueRotation(
         key,
         strategy,
         tuple(float(weights.get(queue, 1)) for queue in queues),

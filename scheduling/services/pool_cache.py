@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from jobs.caches import VersionedCache
-from jobs.domain.claim import STRATEGIES, PriorityScope, Strategy, Way
+from jobs.domain.claim import STRATEGIES, PriorityScope, SharingPolicy, Strategy
 from jobs.services.lanes import configuration
 from scheduling.conf import conf
 from scheduling.domain.pool import DEFAULT, Pool, Prevention, TenantWeights
@@ -49,7 +49,7 @@ class Pools:
         """Return how tenants share a queue."""
         return self.shares.get(queue) or self.tenants or EQUAL
 
-    def sharing_policy_of(self, queue: str) -> Way:
+    def sharing_policy_of(self, queue: str) -> SharingPolicy:
         """Return the sharing policy for the lanes of a queue."""
         return self.tenants_of(queue).sharing_policy(self.homes.get(queue))
 

@@ -64,7 +64,7 @@ from tenancy.domain.tenant import Definition
 from tenancy.models import Throttle
 from tenancy.services.tenants import put as put_tenant
 from tests.asserts import assert_state, assert_store_is_sound, recount, state
-from tests.concurrency import wait_until_blocked, wait_until_settled
+from tests.concurrency import wait_until_blocked, wait_until_complete
 from tests.conftest import ROOT
 from tests.crash.victim import NAME
 from tests.factories import DraftFactory, error, stored, stored_ids
@@ -308,12 +308,12 @@ def test_the_jobs_of_dead_workers_come_back_once(victim: Victim) -> None:
 def test_every_event_is_counted_once(victim: Victim) -> None:
     victim.lives("fold")  # the first run only stores its start position
     done = stored_ids(30)
-    wait_until_settled()
+    wait_until_complete()
     victim.lives("fold")
     fetch(FetchRequest(("default",), count=30))
     ack([Ack(job_id) for job_id in done])
     stored(20, queue="other")
-    wait_until_settled()
+    wait_until_complete()
 
     with transaction.atomic():
         list(Depth.objects.select_for_update())
@@ -321,7 +321,7 @@ def test_every_event_is_counted_once(victim: Victim) -> None:
     victim.killed_at_each_step("fold")
 
     stored(5)
-    wait_until_settled()
+    wait_until_complete()
     assert victim.killed_at_each_step("fold") >= 1
     counted = {(one.queue, one.state): one.jobs for one in Depth.objects.exclude(jobs=0)}
     assert counted == {(queue, CODES[state]): jobs for (queue, state), jobs in recount().items()}
@@ -338,10 +338,10 @@ def test_every_event_is_logged_at_least_once(database_url: str, tmp_path: Path) 
     try:
         victim.lives("log")  # the first run only stores its start position
         ids = stored_ids(3)
-        wait_until_settled()
-        assert victim.killed_at_each_step("log", meanwhile=wait_until_settled) >= 3
+        wait_until_complete()
+        assert victim.killed_at_each_step("log", meanwhile=wait_until_complete) >= 3
         later = stored_ids(2)
-        wait_until_settled()
+        wait_until_complete()
         victim.lives("log")
     finally:
         victim.end()
@@ -501,7 +501,7 @@ def test_every_throttle_begins_and_ends_once(victim: Victim) -> None:
     for name, number in {"a": 400, "b": 400, "c": 1, "d": 1}.items():
         put_tenant(name, Definition(weight=10))
         stored(number, meta={"tenant_id": name})
-    wait_until_settled()
+    wait_until_complete()
     victim.lives("fold")
 
     assert victim.killed_at_each_step("noise") >= 20
@@ -527,7 +527,7 @@ def test_every_attempt_is_charged_once(victim: Victim) -> None:
     )
     jobs = fetch(FetchRequest((), count=10, pool="p")).jobs
     ack([Ack(job.id) for job in jobs])
-    wait_until_settled()
+    wait_until_complete()
     for name, took_ms in tenants.items():
         Event.objects.filter(kind=Kind.COMPLETED, tenant=name).update(took_ms=took_ms)
     before = dict(Lane.objects.values_list("tenant", "vt"))
@@ -545,7 +545,7 @@ def test_every_event_is_delivered_and_logged_right(
 ) -> None:
     subscriptions = [subscribe("job.enqueued") for _ in range(2)]
     ids = stored_ids(3)
-    wait_until_settled()
+    wait_until_complete()
 
     def lose_what_was_under_way() -> None:
         open_ones = Delivery.objects.filter(status__in=[Status.PENDING, Status.FAILED])
@@ -576,7 +576,7 @@ def test_every_event_is_delivered_and_logged_right(
 def test_old_deliveries_go_with_their_attempts(victim: Victim, subscribe: Subscribe) -> None:
     subscribe("job.enqueued")
     stored(6)
-    wait_until_settled()
+    wait_until_complete()
     victim.lives("webhooks_relay", "webhooks_send")
     young = list(Delivery.objects.order_by("id").values_list("id", flat=True)[:2])
     Delivery.objects.exclude(id__in=young).update(ended_at=ago(10 * OLD_MS))

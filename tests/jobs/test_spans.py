@@ -209,13 +209,13 @@ def test_a_failed_attempt_tells_what_failed_but_no_message(
 
 
 @spec("contract 32.2")
-def test_turns_of_loops_that_did_something_have_spans(exported: Exported) -> None:
+def test_runs_of_loops_that_did_something_have_spans(exported: Exported) -> None:
     rows = iter([0, 3])
 
-    assert spans.turning("some", lambda: next(rows))() == 0
-    assert spans.turning("some", lambda: next(rows))() == 3
+    assert spans.traced_loop("some", lambda: next(rows))() == 0
+    assert spans.traced_loop("some", lambda: next(rows))() == 3
     with pytest.raises(ZeroDivisionError):
-        spans.turning("other", lambda: 1 // 0)()
+        spans.traced_loop("other", lambda: 1 // 0)()
 
     done, failed = exported.get_finished_spans()
     assert (done.name, done.kind) == ("loop some", SpanKind.INTERNAL)
@@ -247,7 +247,7 @@ def test_without_the_package_functions_stay_as_they_are() -> None:
         "import django; django.setup()\n"
         "from jobs import spans\n"
         "def f(): pass\n"
-        "print(spans.producing(f) is f, spans.consuming(f) is f, spans.turning('l', f) is f)"
+        "print(spans.producing(f) is f, spans.consuming(f) is f, spans.traced_loop('l', f) is f)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

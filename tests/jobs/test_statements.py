@@ -12,7 +12,7 @@ from django.db import DataError, OperationalError, ProgrammingError, connection,
 from django.test.utils import CaptureQueriesContext
 from prometheus_client import REGISTRY
 
-from jobs.fastpath.tally import write_now
+from jobs.fastpath.deferred_metrics import write_now
 from jobs.statements import Statements
 
 pytestmark = pytest.mark.usefixtures("store")

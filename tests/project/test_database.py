@@ -11,7 +11,7 @@ from prometheus_client import REGISTRY
 from psycopg.errors import ConnectionTimeout
 
 from jobs.bounds import Work, answered_within, for_thread
-from jobs.fastpath.tally import write_now
+from jobs.fastpath.deferred_metrics import write_now
 from jobs.repeat import refusal
 from ojs_project import env
 from ojs_project.database.guard import NoAnswer, Outage

@@ -6,7 +6,7 @@ from django.db.models import Sum
 
 from jobs.services.lanes import configuration
 from jobs.services.upkeep.reset import clear_caches
-from tests.concurrency import until, wait_until_settled
+from tests.concurrency import until, wait_until_complete
 from tests.tenancy.wire import answer, send
 from tests.versioning.wire import TYPE, fetched
 from versioning.models import Apart, Outcome, Route
@@ -71,7 +71,7 @@ def looked(ended: int) -> int:
 
     It reads up to the oldest transaction of the cluster, including transactions of other tests.
     """
-    wait_until_settled()  # a look at only some of the attempts may decide otherwise
+    wait_until_complete()  # a look at only some of the attempts may decide otherwise
     changed = 0
 
     def has_counted() -> bool:

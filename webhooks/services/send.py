@@ -36,7 +36,7 @@ Tried = tuple[Claimed, Answer]
 
 
 class Sender:
-    """The running attempts of this process; a single thread calls `turn`."""
+    """The running attempts of this process; a single thread calls `run_once`."""
 
     def __init__(self) -> None:
         """Start without attempts."""
@@ -45,7 +45,7 @@ class Sender:
         self._busy: dict[str, str] = {}  # subscription by delivery
         self._threads = 0
 
-    def turn(self) -> int:
+    def run_once(self) -> int:
         """Record finished attempts and start due deliveries; return the number of both."""
         tried = self._returned()
         record(tried)

@@ -28,7 +28,7 @@ class Attendant:
         self._done: SimpleQueue[tuple[str, Store]] = SimpleQueue()
         self._busy: set[str] = set()
 
-    def turn(self) -> int:
+    def run_once(self) -> int:
         """Store results and start due requests; returns the number of both.
 
         1. Store the answers.

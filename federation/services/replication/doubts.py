@@ -78,7 +78,7 @@ class DoubtResolver(Attendant):
         self._waiting: Counter[str] = Counter()
         self._not_before: dict[str, float] = {}  # of the monotonic clock
 
-    def turn(self) -> int:
+    def run_once(self) -> int:
         """Apply answers and ask healthy regions; returns the number of both.
 
         1. Read the regions in doubt; without any, return.
@@ -87,7 +87,7 @@ class DoubtResolver(Attendant):
         if registry().config is None and not self._busy:
             return 0
         self._waiting = Counter(Doubt.objects.values_list("region", flat=True).distinct())
-        return super().turn() if self._waiting or self._busy else 0
+        return super().run_once() if self._waiting or self._busy else 0
 
     def cache_clear(self) -> None:
         """Forget the pauses, and ask all regions again at once."""

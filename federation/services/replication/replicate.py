@@ -91,7 +91,7 @@ class Replicator:
             return None
         return max(0, round((self._next - monotonic()) * 1000))
 
-    def turn(self) -> int:
+    def run_once(self) -> int:
         """Record changes, read answers of peers, send new revisions, handle adoptions.
 
         Returns how many events were read, revisions taken and adoptions handled.

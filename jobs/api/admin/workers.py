@@ -33,8 +33,8 @@ from jobs.api.schemas import (
 from jobs.api.schemas.workers import DIRECTIVE
 from jobs.domain.claim import STRATEGIES
 from jobs.domain.errors import InvalidRequest
+from jobs.domain.rotation_request import MEMBER
 from jobs.domain.times import format_time
-from jobs.domain.wishes import MEMBER
 from jobs.queries import WorkerRow
 from jobs.services.audit.audit import audited
 from jobs.services.workers import workers as service
@@ -88,7 +88,7 @@ def encode_worker(worker: WorkerRow) -> dict[str, Any]:
     facts = labels if isinstance(labels, dict) else {}
     # official clients need a time; for a worker that only fetches it is its first FETCH
     heard = format_time(worker.last_heartbeat_at or worker.started_at)
-    version, turns = facts.get("version"), _declared(worker).get(MEMBER) or {}
+    version, rotation = facts.get("version"), _declared(worker).get(MEMBER) or {}
     return {
         "id": worker.id,
         "state": worker.standing,
@@ -106,8 +106,8 @@ def encode_worker(worker: WorkerRow) -> dict[str, Any]:
         "tenant_id": worker.tenant,
         "metadata": facts,
         "labels": labels,
-        "strategy": turns.get("strategy"),
-        "weights": turns.get("weights") or {},
+        "strategy": rotation.get("strategy"),
+        "weights": rotation.get("weights") or {},
     }
 
 

@@ -61,7 +61,7 @@ RETRY_REQUEST = component(
 
 _NAMES = array(text(), minItems=1, maxItems=unique.MAX_NAMES)
 _DIMENSIONS = array({"type": "string", "enum": list(unique.DIMENSIONS)}, minItems=1)
-_ON_CONFLICT = {"type": "string", "enum": [way.value for way in unique.OnConflict]}
+_ON_CONFLICT = {"type": "string", "enum": [choice.value for choice in unique.OnConflict]}
 UNIQUE = component(
     "UniquePolicy",
     obj(

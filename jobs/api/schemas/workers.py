@@ -69,7 +69,7 @@ HANDLERS = {
         "description": "Jobs of types that are not in `handlers` go elsewhere, too",
     },
 }
-TURNS: Schema = {
+ROTATION: Schema = {
     "strategy": {"type": "string", "enum": list(STRATEGIES)},
     "weights": {
         "type": "object",
@@ -98,7 +98,7 @@ FETCH = obj(
             },
             "pool": POOL,
             **HANDLERS,
-            **TURNS,
+            **ROTATION,
         }
     ),
 )
@@ -172,7 +172,7 @@ OF_WORKER: Schema = optional(
         "started_at": TIME,
         "pool": POOL,
         **HANDLERS,
-        **TURNS,
+        **ROTATION,
     }
 )
 

@@ -7,20 +7,20 @@ from jobs import caches, extensions, queries
 from jobs.conf import conf
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.errors import Conflict, PoolConflict
-from jobs.domain.wishes import NOTHING, wish_of
+from jobs.domain.rotation_request import NOTHING, rotation_request_of
 from jobs.extensions import ClaimHooks, implementers
-from jobs.services.dispatch.crowd import crowd_out
+from jobs.services.dispatch.over_limit import apply_on_limit
 from jobs.services.lanes import bindings
 from jobs.services.lanes.address import addressed
-from jobs.services.lanes.hints import LowWater, Waters, above
+from jobs.services.lanes.hints import LowWater, LowWaterMarks, starting_marks
 from jobs.services.outcome.nack import Nack, nack
 
 PROMOTED_AT_FETCH = 200  # due jobs that a FETCH promotes before the loop does
 TRIES = 10  # how often a claim starts again after a change of the configuration or of the worker
 
-waters = Waters()
-low_water = waters.of(None)
-caches.register(waters.clear)
+low_water_marks = LowWaterMarks()
+low_water = low_water_marks.of(None)
+caches.register(low_water_marks.clear)
 
 
 def fetch(request: FetchRequest) -> queries.Claimed:
@@ -53,7 +53,7 @@ def _add(claimed: queries.Claimed, more: queries.Claimed) -> None:
 def _fetch(request: FetchRequest) -> queries.Claimed:
     claimed = _claim(request, request.count)
     if claimed.over_limit:
-        crowd_out(claimed.over_limit)
+        apply_on_limit(claimed.over_limit)
     if claimed.is_due and queries.promote(PROMOTED_AT_FETCH):
         rest = _claim(request, request.count - len(claimed.jobs))
         claimed.jobs.extend(rest.jobs)
@@ -116,15 +116,17 @@ def _declared(request: FetchRequest) -> FetchRequest:
 
 def _with(request: FetchRequest, known: Declaration) -> FetchRequest:
     """Complete a request from its worker's declaration; members of the request take precedence."""
-    says_turns = request.strategy is not None or request.weights is not None
-    if request.declaration is not None and says_turns:
+    chooses_rotation = request.strategy is not None or request.weights is not None
+    if request.declaration is not None and chooses_rotation:
         return request
-    wish = NOTHING if says_turns else wish_of(known)
-    weights = wish.weights and {q: wish.weights[q] for q in request.queues if q in wish.weights}
+    rotation = NOTHING if chooses_rotation else rotation_request_of(known)
+    weights = rotation.weights and {
+        q: rotation.weights[q] for q in request.queues if q in rotation.weights
+    }
     return replace(
         request,
         declaration=known if request.declaration is None else request.declaration,
-        strategy=request.strategy or wish.strategy,
+        strategy=request.strategy or rotation.strategy,
         weights=weights if request.weights is None else request.weights,
         remembered=known.digest,
     )
@@ -154,7 +156,7 @@ def _try(plan: ClaimPlan, request: FetchRequest, blocked_on: int | None) -> quer
     # A narrowed claim sees other heads than other claims. So claims of a tenant neither use nor set
     # low-water marks, and claims of some version keys share them with claims of the same keys.
     is_whole = plan.tenant is None
-    water = waters.of(plan.routes if plan.refuses else None)
+    water = low_water_marks.of(plan.routes if plan.refuses else None)
     bounds = _bounds(plan, water) if is_whole else queries.Hints()
     by = queries.Claimer(
         request.worker_id,
@@ -169,15 +171,15 @@ def _try(plan: ClaimPlan, request: FetchRequest, blocked_on: int | None) -> quer
     )
     claimed = queries.claim(plan, by, conf().default_visibility_ms, bounds)
     if is_whole:
-        water.learn(claimed.heads, plan.config_version, above(plan.queues, bounds))
+        water.learn(claimed.heads, plan.config_version, starting_marks(plan.queues, bounds))
     return claimed
 
 
 def _bounds(plan: ClaimPlan, water: LowWater) -> queries.Hints:
     found = water.bounds(plan.queues, plan.config_version)
-    if not plan.restless or found.vts is None:
+    if not plan.non_monotonic or found.vts is None:
         return found
     vts = zip(plan.queues, found.vts, strict=True)
     return found._replace(
-        vts=[-inf if vt is not None and queue in plan.restless else vt for queue, vt in vts]
+        vts=[-inf if vt is not None and queue in plan.non_monotonic else vt for queue, vt in vts]
     )

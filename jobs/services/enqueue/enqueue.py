@@ -16,7 +16,7 @@ from jobs.extensions import EnqueueHooks, implementers
 from jobs.middleware import Wrapper, enqueue_wrappers
 from jobs.repeat import repeated
 from jobs.services.enqueue import backpressure, repeats
-from jobs.services.enqueue.settle import settle
+from jobs.services.enqueue.resolve_times import resolve_times
 from jobs.services.enqueue.store import store
 
 Step = Callable[[JobDraft], JobDraft | None]
@@ -85,7 +85,7 @@ def prepared_drafts(drafts: Sequence[JobDraft], caller: Caller) -> list[JobDraft
     for wrapper in enqueue_wrappers():
         step = partial(_wrapped, wrapper, step)
     prepared = []
-    for n, draft in enumerate(settle(drafts)):
+    for n, draft in enumerate(resolve_times(drafts)):
         try:
             prepared.append(_prepare(draft, step))
         except OJSError as problem:

@@ -19,6 +19,7 @@ from django.db import (
 
 from jobs import queries
 from jobs.conf import conf
+from jobs.connection_pool import borrowed
 from jobs.domain.claim import LaneKey
 from jobs.domain.draft import JobDraft
 from jobs.domain.errors import Duplicate
@@ -31,7 +32,6 @@ from jobs.queries import Checking
 from jobs.services.enqueue import unique
 from jobs.services.enqueue.gather import Gathering
 from jobs.services.lanes import configuration, lanes, limits
-from jobs.spare import borrowed
 
 AVAILABLE = CODES[State.AVAILABLE]
 TRIES = 3  # how often a stale lane cache is refilled before the error is raised

@@ -100,7 +100,7 @@ def _store_by(
     admit = partial(_admit, admitting, known, caller) if is_limited else None
     write = partial(insert, known, caller.request_id)
     if any(draft.unique is not None for draft in drafts):
-        return unique.store(drafts, unique.Way(write, admit), caller, keep_going=keep_going)
+        return unique.store(drafts, unique.InsertSteps(write, admit), caller, keep_going=keep_going)
     if admit is None:
         return _jobs(write(drafts, None, Checking.NONE))
     with transaction.atomic():

@@ -47,15 +47,15 @@ Keys = list[str | None]  # fingerprints by position, None without a policy
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """The way to store drafts: `admit`, if an extension needs admission, runs before `insert`."""
+class InsertSteps:
+    """The steps that store drafts: `admit`, if an extension needs it, then `insert`."""
 
     insert: Insert
     admit: Callable[[Sequence[JobDraft]], None] | None
 
 
 def store(
-    drafts: Sequence[JobDraft], way: Way, caller: Caller, *, keep_going: bool = False
+    drafts: Sequence[JobDraft], steps: InsertSteps, caller: Caller, *, keep_going: bool = False
 ) -> list[Job | OJSError]:
     """Store drafts, or answer with the jobs that they match; in order.
 
@@ -64,14 +64,14 @@ def store(
     """
     keys = fingerprints(drafts)
     named = [key for key in keys if key is not None]
-    if way.admit is None and len(named) == len(set(named)) and not keep_going:
-        placed = way.insert(drafts, keys, Checking.HERE)
+    if steps.admit is None and len(named) == len(set(named)) and not keep_going:
+        placed = steps.insert(drafts, keys, Checking.HERE)
         hits = {row.n: row for row in placed if not isinstance(row, Job)}
         if not hits:
             return [job for job in placed if isinstance(job, Job)]
         if (answer := _without_replacing(drafts, keys, placed, hits)) is not None:
             return answer
-    return _in_transaction(drafts, keys, way, caller, keep_going=keep_going)
+    return _in_transaction(drafts, keys, steps, caller, keep_going=keep_going)
 
 
 def unique_jobs(
@@ -128,12 +128,12 @@ def _policy(draft: JobDraft) -> UniquePolicy:
 
 
 def _in_transaction(
-    drafts: Sequence[JobDraft], keys: Keys, way: Way, caller: Caller, *, keep_going: bool
+    drafts: Sequence[JobDraft], keys: Keys, steps: InsertSteps, caller: Caller, *, keep_going: bool
 ) -> list[Job | OJSError]:
     for attempt in range(1, TRIES + 1):
         try:
             with transaction.atomic():
-                request = _Request(drafts, keys, way, caller, is_last=attempt == TRIES)
+                request = _Request(drafts, keys, steps, caller, is_last=attempt == TRIES)
                 return request.run(keep_going=keep_going)
         except _InUse as problem:
             queries.wait(problem.ids)
@@ -155,12 +155,12 @@ class _Request:
         self,
         drafts: Sequence[JobDraft],
         keys: Keys,
-        way: Way,
+        steps: InsertSteps,
         caller: Caller,
         *,
         is_last: bool,
     ) -> None:
-        self.drafts, self.keys, self.way, self.caller = drafts, keys, way, caller
+        self.drafts, self.keys, self.steps, self.caller = drafts, keys, steps, caller
         self.is_last = is_last
 
     def run(self, *, keep_going: bool) -> list[Job | OJSError]:
@@ -209,10 +209,10 @@ class _Request:
         if not kept:
             return {}
         drafts = list(kept.values())
-        if self.way.admit is not None:
-            self.way.admit(drafts)
+        if self.steps.admit is not None:
+            self.steps.admit(drafts)
         keys = [self.keys[n] for n in kept]
-        placed = self.way.insert(drafts, keys, Checking.DONE)
+        placed = self.steps.insert(drafts, keys, Checking.DONE)
         self._cancel([job_id for job_id in decision.cancels if job_id in own])
         jobs = [job for job in placed if isinstance(job, Job)]
         return dict(zip(kept, jobs, strict=True))

@@ -20,7 +20,7 @@ LANES = 16  # remembered per queue; with many lanes each has few dead entries
 NONE: Mapping[str, tuple[int, float]] = MappingProxyType({})
 
 
-def above(queues: Sequence[str], hints: Hints) -> Mapping[str, tuple[int, float]]:
+def starting_marks(queues: Sequence[str], hints: Hints) -> Mapping[str, tuple[int, float]]:
     """Return the rank and virtual time at which a claim started, for queues with a mark."""
     if hints.ranks is None or hints.vts is None:
         return NONE
@@ -76,18 +76,18 @@ class LowWater:
         self,
         heads: Sequence[tuple[str, int, int, int, float]],
         config_version: int | None = None,
-        above: Mapping[str, tuple[int, float]] = NONE,
+        started_from: Mapping[str, tuple[int, float]] = NONE,
     ) -> None:
-        """Remember the heads that a claim found; `above` are the marks that the claim started from.
+        """Remember the heads that a claim found; `started_from` are its marks.
 
         A claim without a mark sets all values anew. A hinted claim never overwrites the result of
         an unhinted claim that ended meanwhile.
         """
         for queue, (rank, vt, lanes) in _latest(heads).items():
             low = self._by_queue.get(queue)
-            if low is None or low.config_version != config_version or queue not in above:
+            if low is None or low.config_version != config_version or queue not in started_from:
                 low = self._by_queue[queue] = _Low(rank, vt, monotonic(), config_version)
-            elif (low.rank, low.vt) < above[queue]:
+            elif (low.rank, low.vt) < started_from[queue]:
                 continue
             low.rank, low.vt = rank, vt
             for lane, seq in reversed(lanes.items()):
@@ -115,7 +115,7 @@ def _latest(
     return found
 
 
-class Waters:
+class LowWaterMarks:
     """The marks of claims that take any version key, and of each set of version keys."""
 
     def __init__(self) -> None:

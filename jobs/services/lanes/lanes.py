@@ -7,7 +7,7 @@ from typing import TypeVar
 from django.db import DatabaseError, connection, transaction
 
 from jobs import caches, extensions, queries
-from jobs.domain.claim import NAMESPACE_END, LaneKey, Share, Way, reduced
+from jobs.domain.claim import NAMESPACE_END, LaneKey, Share, SharingPolicy, reduced
 from jobs.domain.job import Job
 from jobs.domain.limits import LimitPolicy
 from jobs.extensions import LaneHooks
@@ -106,18 +106,18 @@ def _make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
 def _shares(keys: Collection[LaneKey]) -> tuple[dict[LaneKey, Share], set[int]]:
     """Return the shares that extensions give, and the configuration versions behind them."""
     weights, boosts, versions = _weights(list(keys))
-    ways: dict[str, Way] = {}
+    policies: dict[str, SharingPolicy] = {}
     for extension in extensions.implementers(LaneHooks.sharing_policies):
         version, named = extension.sharing_policies({key.queue for key in keys})
         versions.add(version)
-        ways |= named
-    apart, more = _apart({key.tenant for key in keys})
+        policies |= named
+    namespaced, more = _namespaced({key.tenant for key in keys})
     shares = {
         key: Share(
             weights.get(key, 1.0),
-            ways.get(key.queue, Way()),
+            policies.get(key.queue, SharingPolicy()),
             boosts.get(key, 0),
-            key.namespaced() if key.tenant in apart else key.queue,
+            key.namespaced() if key.tenant in namespaced else key.queue,
         )
         for key in keys
     }
@@ -147,7 +147,7 @@ def _weights(
     return weights, boosts, versions
 
 
-def _apart(tenants: Collection[str]) -> tuple[set[str], set[int]]:
+def _namespaced(tenants: Collection[str]) -> tuple[set[str], set[int]]:
     """Return the tenants with a namespace, and the configuration versions behind this set."""
     found = [
         extension.namespaced_tenants(tenants)

@@ -33,7 +33,7 @@ def families(label: Label, depths: Depths) -> Iterable[Metric]:
     """Read all metrics; `depths` by queue and state."""
     yield from _loads(label, depths)
     yield _waits(label)
-    yield from _tallies(label)
+    yield from _event_totals(label)
     yield _pressure(label)
 
 
@@ -72,7 +72,7 @@ def _waits(label: Label) -> Metric:
     return family
 
 
-def _tallies(label: Label) -> Iterable[Metric]:
+def _event_totals(label: Label) -> Iterable[Metric]:
     exceeded: Counter[tuple[str, ...]] = Counter()
     rejected: Counter[tuple[str, ...]] = Counter()
     dropped: Counter[tuple[str, ...]] = Counter()

@@ -54,7 +54,7 @@ class StoredEvent:
     data: dict[str, object]
     trace_id: str | None
     tenant_id: str | None
-    is_settled: bool  # no event can appear before it any more
+    is_below_horizon: bool  # no event can appear before it any more
     unique_key: str | None
 
 
@@ -67,15 +67,19 @@ def latest(wanted: EventFilter, *, limit: int, offset: int = 0) -> tuple[list[St
 
 
 def following(
-    wanted: EventFilter, after: Place, *, limit: int, settled: bool = True
+    wanted: EventFilter, after: Place, *, limit: int, below_horizon: bool = True
 ) -> tuple[list[StoredEvent], bool]:
     """Read the events after a position, oldest first, and whether there are more.
 
-    It reads settled events only, unless the caller tolerates that other events appear before them
-    later. A position older than the record reads from its beginning.
+    It reads only events below the horizon, unless the caller tolerates that other events appear
+    before them later. A position older than the record reads from its beginning.
     """
     rows = queries.events(
-        _params(wanted), order=queries.OLDEST_FIRST, after=after, settled=settled, limit=limit + 1
+        _params(wanted),
+        order=queries.OLDEST_FIRST,
+        after=after,
+        below_horizon=below_horizon,
+        limit=limit + 1,
     )
     return [stored_event(row) for row in rows[:limit]], len(rows) > limit
 
@@ -144,14 +148,16 @@ def _kinds(wanted: EventFilter) -> list[int]:
 def stored_event(row: Sequence[object]) -> StoredEvent:
     """Build an event of a row as in sql/record/events.sql."""
     stamp, seq, part, at, kind, job_id, queue, job_type, tenant, to_state, from_state = row[:11]
-    attempt, worker_id, took_ms, data, trace_id, tenant_id, is_settled, unique_key = row[11:19]
+    attempt, worker_id, took_ms, data, trace_id, tenant_id, is_below_horizon, unique_key = row[
+        11:19
+    ]
     place = Place(stamp, seq, part)  # type: ignore[arg-type]  # a database row, here and below
     return StoredEvent(
         id=event_id(place, at), place=place, at=at, kind=kind,  # type: ignore[arg-type]
         job_id=str(job_id) if job_id else None, queue=queue, type=job_type, tenant=tenant,  # type: ignore[arg-type]
         to_state=to_state, from_state=from_state, attempt=attempt, worker_id=worker_id,  # type: ignore[arg-type]
         took_ms=took_ms, data=orjson.loads(data) if data else {}, trace_id=trace_id,  # type: ignore[arg-type]
-        tenant_id=tenant_id, is_settled=bool(is_settled), unique_key=unique_key,  # type: ignore[arg-type]
+        tenant_id=tenant_id, is_below_horizon=bool(is_below_horizon), unique_key=unique_key,  # type: ignore[arg-type]
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from jobs.domain import jsonio
 from jobs.domain.claim import Declaration
 from jobs.domain.errors import OJSError, PoolConflict, WorkerTaken
 from jobs.domain.events import Kind
-from jobs.domain.wishes import MEMBER, Wish
+from jobs.domain.rotation_request import MEMBER, RotationRequest
 from jobs.extensions import ClaimHooks
 from jobs.services.lanes import bindings
 from jobs.services.record.events import is_excluded
@@ -52,7 +52,7 @@ class Report:
     pool: str | None = None
     tenant: str | None = None  # that the caller is bound to
     declaration: Declaration | None = None  # null: the previous declaration still applies
-    wish: Wish | None = None  # null: the previous request still applies
+    rotation: RotationRequest | None = None  # null: the previous request still applies
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +123,11 @@ def _refusal(report: Report, pool: str) -> OJSError:
 
 def _declaration(report: Report) -> str | None:
     """Return the members of the worker's declaration that a report sets; null clears one."""
-    if report.declaration is None and report.wish is None:
+    if report.declaration is None and report.rotation is None:
         return None
     said = {} if report.declaration is None else jsonio.loads(report.declaration.text.encode())
-    if report.wish is not None:
-        said[MEMBER] = report.wish.to_row()
+    if report.rotation is not None:
+        said[MEMBER] = report.rotation.to_row()
     return jsonio.dumps(said).decode()
 
 

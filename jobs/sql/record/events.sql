@@ -1,7 +1,7 @@
 -- events: public events by filter; queries.events puts its conditions and orders at the marks: a plan
 -- for all parameters could not use an index behind an OR.
 -- A final failure is stored once, as job.discarded, and read as up to three events, its parts: 12
--- retry_exhausted, 7 discarded, 13 dead_lettered. `is_settled` states that no event can appear before it
+-- retry_exhausted, 7 discarded, 13 dead_lettered. `is_below_horizon` states that no event can appear before it
 -- any more. The trace id comes from the job while it exists.
 -- The events are found first, in the order of their index and only as many as needed: no index has the
 -- parts, so an order by parts may sort the whole record. It reads one event more than needed, since no
@@ -9,7 +9,7 @@
 SELECT e.stamp::text::bigint AS stamp, e.seq, k.part, e.at, k.kind, e.job_id, e.queue, e.type,
        e.tenant, e.to_state, e.from_state, e.attempt, e.worker_id, e.took_ms, e.data::text AS data,
        j.meta ->> 'trace_id' AS trace_id, j.meta ->> 'tenant_id' AS tenant_id,
-       e.stamp < pg_snapshot_xmin(pg_current_snapshot()) AS is_settled,
+       e.stamp < pg_snapshot_xmin(pg_current_snapshot()) AS is_below_horizon,
        encode(u.fingerprint, 'hex') AS unique_key
   FROM (SELECT * FROM ojs_event AS e
          WHERE (e.kind = ANY (%(kinds)s::int[])

@@ -10,7 +10,7 @@ SELECT h.horizon, x.*
               e.type, e.tenant, e.to_state, e.from_state, e.attempt, e.worker_id, e.took_ms,
               e.data::text AS data, j.meta ->> 'trace_id' AS trace_id,
               j.meta ->> 'tenant_id' AS tenant_id,
-              e.stamp < h.horizon::text::xid8 AS is_settled,
+              e.stamp < h.horizon::text::xid8 AS is_below_horizon,
               encode(u.fingerprint, 'hex') AS unique_key
          FROM (SELECT * FROM ojs_event AS y
                 WHERE y.stamp >= %(stamp)s::text::xid8 AND y.seq <> ALL (%(sent)s::bigint[])

@@ -335,8 +335,8 @@ def asked(resolver: DoubtResolver, stub: Stub, outcome: Outcome | None, status: 
     results = [{"outcome": str(outcome), "job_id": new_id()}] if outcome else []
     stub.given_up.append((status, {"results": results}))
     well(stub.id)
-    assert resolver.turn() == 1
-    until(lambda: resolver.turn() > 0)
+    assert resolver.run_once() == 1
+    until(lambda: resolver.run_once() > 0)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.ABSENT, Outcome.CANCELLED, Outcome.GONE])
@@ -390,7 +390,7 @@ def test_job_that_began_after_the_question_is_asked_for_again(eu: Stub) -> None:
     for outcome in ("wins", "cancelled"):
         eu.given_up.append((200, {"results": [{"outcome": outcome, "job_id": new_id()}]}))
     well("eu")
-    until(lambda: resolver.turn() == 0 and not Doubt.objects.exists())
+    until(lambda: resolver.run_once() == 0 and not Doubt.objects.exists())
 
     sent = [body["jobs"][0]["started"] for path, _, body in eu.sent if path.endswith("/give-up")]
     assert sent == [True, True]
@@ -407,7 +407,7 @@ def test_nobody_is_asked_in_the_name_of_a_job_that_was_given_up(stubs: Stubs) ->
 
     assert not Doubt.objects.exists()
     well("eu")
-    assert DoubtResolver().turn() == 0
+    assert DoubtResolver().run_once() == 0
 
 
 def test_job_that_its_client_cancelled_is_cancelled_there_too(eu: Stub) -> None:
@@ -427,7 +427,7 @@ def test_region_is_asked_only_while_it_is_well(eu: Stub) -> None:
     eu.health = (503, {})
     well("eu")
 
-    assert DoubtResolver().turn() == 0
+    assert DoubtResolver().run_once() == 0
     assert not any(path.endswith("/give-up") for path, _, _ in eu.sent)
 
 
@@ -441,7 +441,7 @@ def test_region_that_does_not_understand_is_left_alone_for_a_while(eu: Stub, sta
     well("eu")
 
     assert Doubt.objects.exists()
-    assert resolver.turn() == 0
+    assert resolver.run_once() == 0
     resolver.cache_clear()
     asked(resolver, eu, Outcome.ABSENT)
     assert not Doubt.objects.exists()

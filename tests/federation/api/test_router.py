@@ -120,7 +120,7 @@ def test_and_3_1_b_job_goes_elsewhere_while_the_local_breaker_is_open(
 def test_nearest_region_is_preferred_where_none_is_named(stubs: Stubs) -> None:
     eu, ap = stubs("eu", "ap")
     federate(eu, ap)
-    Prober().turn()
+    Prober().run_once()
     RegionHealth.objects.filter(region="eu").update(
         status="healthy", checked_at=datetime.now(UTC), ewma_ms=80
     )

@@ -26,7 +26,7 @@ def run_until_idle(attendant: Attendant) -> None:
     """Run the loop until no call is in progress."""
 
     def is_idle() -> bool:
-        attendant.turn()
+        attendant.run_once()
         return not attendant._busy
 
     until(is_idle)
@@ -110,7 +110,7 @@ def test_slow_region_holds_nobody_up(stubs: Stubs) -> None:
     prober = Prober()
 
     def is_ap_known() -> bool:
-        prober.turn()
+        prober.run_once()
         return health("ap").status == "healthy"
 
     until(is_ap_known)
@@ -169,8 +169,8 @@ def test_region_that_does_not_tell_its_load_has_none(stubs: Stubs, stats: Any) -
 
 
 def test_loops_of_a_server_without_a_federation_do_nothing() -> None:
-    assert Prober().turn() == 0
-    assert Counter().turn() == 0
+    assert Prober().run_once() == 0
+    assert Counter().run_once() == 0
     assert {"federation_probe", "federation_load"} <= {loop.name for loop in all_loops()}
 
 

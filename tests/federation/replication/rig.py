@@ -17,7 +17,7 @@ from federation.services.replication.replication import required
 from jobs.api.media import OJS_TYPE
 from jobs.domain.ids import new_id
 from jobs.domain.job import Job
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import stored
 
 LOCAL, EU, AP = "us", "eu", "ap"
@@ -44,7 +44,7 @@ def capture() -> int:
     """Read all new events into copies; return the number of events."""
     total = 0
     while True:
-        wait_until_settled()  # in each round: a recorded conflict is a new event
+        wait_until_complete()  # in each round: a recorded conflict is a new event
         read = capture_once(required())
         if not read:
             return total

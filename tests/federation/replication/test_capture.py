@@ -139,11 +139,11 @@ def test_replication_is_off_unless_somebody_asks_for_it() -> None:
     federate(enabled=False)
     federated()
 
-    assert replicator.turn() == 0
+    assert replicator.run_once() == 0
     assert replicator.due_in_ms() is None
     assert unread_from() is None
     with CaptureQueriesContext(connection) as captured:
-        replicator.turn()
+        replicator.run_once()
 
     assert (len(captured), FederatedJob.objects.count()) == (0, 0)
 

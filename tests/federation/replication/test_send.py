@@ -19,7 +19,7 @@ from jobs.domain.states import State
 from jobs.models import Event
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.cancel import cancel
-from tests.concurrency import until, wait_until_settled
+from tests.concurrency import until, wait_until_complete
 from tests.factories import JobFactory
 from tests.federation.replication import rig
 from tests.federation.replication.peer import Answer, Peer, listening, takes
@@ -43,10 +43,10 @@ def peers() -> Iterator[list[Peer]]:
 
 def run(replicator: Replicator) -> int:
     """Send all revisions to the peers, and wait for the calls in progress."""
-    wait_until_settled()
+    wait_until_complete()
     total = 0
     for _ in range(100):
-        if not (done := replicator.turn()):
+        if not (done := replicator.run_once()):
             return total
         total += done
     raise AssertionError("it does not come to an end")
@@ -139,8 +139,8 @@ def test_replication_batch_whose_answer_is_lost_is_sent_again(peers: list[Peer])
     job = federated()
     peer.may_answer.clear()
     lost = Replicator()
-    wait_until_settled()
-    lost.turn()
+    wait_until_complete()
+    lost.run_once()
     until(lambda: bool(peer.batches))
 
     peer.may_answer.set()  # but the process that sent it is gone
@@ -155,7 +155,7 @@ def test_replication_peer_that_is_slow_holds_up_no_other(peers: list[Peer]) -> N
     slow, quick = peers
     slow.may_answer.clear()
     replicator = Replicator()
-    wait_until_settled()
+    wait_until_complete()
     federated()
     run(replicator)
     federated()

@@ -16,7 +16,7 @@ def _event(kind: Kind, job_id: str | None) -> StoredEvent:
         id="evt_1", place=Place(1, 1, 1), at=datetime(2026, 5, 4, tzinfo=UTC), kind=kind,
         job_id=job_id, queue=None, type="mail.send", tenant=None, to_state=None, from_state=None,
         attempt=None, worker_id=None, took_ms=None, data={}, trace_id=None, tenant_id=None,
-        is_settled=True, unique_key=None,
+        is_below_horizon=True, unique_key=None,
     )  # fmt: skip
 
 

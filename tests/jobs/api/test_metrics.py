@@ -9,7 +9,7 @@ from django.test import Client
 from jobs.domain.states import State
 from jobs.loops import run_once
 from jobs.services.health import exposition
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import JobFactory
 from tests.spec import spec
 
@@ -27,7 +27,7 @@ def numbers(api: Client) -> Callable[[], dict[str, Any]]:
     """Return a function that aggregates the events and reads the metrics."""
 
     def read() -> dict[str, Any]:
-        wait_until_settled()
+        wait_until_complete()
         run_once(["fold"])
         found: dict[str, Any] = api.get(PATH).json()
         return found

@@ -19,16 +19,16 @@ from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_depths_equal_recount, assert_store_is_sound, recount
-from tests.concurrency import at_once, threads, until, wait_until_blocked, wait_until_settled
+from tests.concurrency import at_once, threads, until, wait_until_blocked, wait_until_complete
 from tests.factories import error, stored_ids
 from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
-TURNS = 20
+RUNS = 20
 
 
-class Turns:
+class CountedRuns:
     """A loop body that records its threads, and whether two ever run it at once."""
 
     def __init__(self) -> None:
@@ -50,30 +50,30 @@ class Turns:
         """Wait until this number of threads has done its runs."""
         with self._changed:
             assert self._changed.wait_for(
-                lambda: sum(turns >= TURNS for turns in self.by.values()) >= leaders, timeout=30
+                lambda: sum(runs >= RUNS for runs in self.by.values()) >= leaders, timeout=30
             )
 
 
 @pytest.fixture
-def turns(monkeypatch: pytest.MonkeyPatch, store: None) -> Iterator[Turns]:
+def runs(monkeypatch: pytest.MonkeyPatch, store: None) -> Iterator[CountedRuns]:
     """Return a loop body; copies that do not lead try again at once."""
     monkeypatch.setattr(loops, "FOLLOW_S", 0.01)
-    yield Turns()
+    yield CountedRuns()
     LoopTick.objects.filter(name="turns").delete()
 
 
-def test_of_two_copies_one_leads_and_the_other_takes_over(turns: Turns) -> None:
-    copies = [LoopRunner([Loop("turns", turns, 1)]) for _ in range(2)]
+def test_of_two_copies_one_leads_and_the_other_takes_over(runs: CountedRuns) -> None:
+    copies = [LoopRunner([Loop("turns", runs, 1)]) for _ in range(2)]
     try:
         for copy in copies:
             copy.start()
-        turns.wait_for(1)
-        assert len(turns.by) == 1, "two lead"
+        runs.wait_for(1)
+        assert len(runs.by) == 1, "two lead"
 
-        leader = next(copy for copy in copies if copy._threads[0].ident in turns.by)
+        leader = next(copy for copy in copies if copy._threads[0].ident in runs.by)
         leader.stop()
-        turns.wait_for(2)
-        assert not turns.met
+        runs.wait_for(2)
+        assert not runs.met
     finally:
         for copy in copies:
             copy.stop()
@@ -91,14 +91,14 @@ def test_a_leader_that_loses_its_connection_loses_the_lead() -> None:
 
 
 def test_a_turn_of_many_batches_rests_between_them_and_is_seen_at_work(
-    turns: Turns, monkeypatch: pytest.MonkeyPatch
+    runs: CountedRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loops, "NOTE_S", 0.005)
-    left = [TURNS] * TURNS + [0]  # rows that each batch changes
+    left = [RUNS] * RUNS + [0]  # rows that each batch changes
     seen = threading.Event()
 
     def batch() -> int:
-        if len(left) == TURNS // 2 and LoopTick.objects.filter(name="turns").exists():
+        if len(left) == RUNS // 2 and LoopTick.objects.filter(name="turns").exists():
             seen.set()
         return left.pop(0) if left else 0
 
@@ -113,14 +113,14 @@ def test_a_turn_of_many_batches_rests_between_them_and_is_seen_at_work(
 
 
 def test_a_loop_that_rests_for_a_minute_is_seen_to_be_there(
-    turns: Turns, monkeypatch: pytest.MonkeyPatch
+    runs: CountedRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loops, "NOTE_S", 0.01)
     notes: set[object] = set()
 
     def is_noted_again() -> bool:
         notes.update(LoopTick.objects.filter(name="turns").values_list("ticked_at", flat=True))
-        return len(notes) >= TURNS
+        return len(notes) >= RUNS
 
     runner = LoopRunner([Loop("turns", lambda: 0, 60_000)])
     try:
@@ -156,7 +156,7 @@ def test_counts_under_writers_and_two_aggregations_equal_a_recount() -> None:
         writing.set()
         aggregated = sum(counter.result() for counter in counters)
 
-    wait_until_settled()
+    wait_until_complete()
     while more := aggregate_events():
         aggregated += more
     assert aggregated == Event.objects.exclude(job_id=None).count()
@@ -173,7 +173,7 @@ def test_counts_under_writers_and_two_aggregations_equal_a_recount() -> None:
 
 def test_depths_read_while_an_aggregation_runs_are_never_off() -> None:
     stored_ids(200)
-    wait_until_settled()
+    wait_until_complete()
     aggregate_events(1)
 
     def read() -> set[int]:
@@ -195,7 +195,7 @@ def test_an_aggregation_that_is_killed_half_way_counts_everything_once(table: st
     ack([Ack(job_id) for job_id in ids[:1]])
     aggregate_everything()
     ack([Ack(job_id) for job_id in ids[1:]])
-    wait_until_settled()
+    wait_until_complete()
 
     with threads(1) as start, transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"SELECT 1 FROM {table} FOR UPDATE")  # noqa: S608 - the aggregation waits for this lock
@@ -224,7 +224,7 @@ def test_an_aggregation_that_is_killed_half_way_counts_everything_once(table: st
 
 def aggregate_everything() -> None:
     """Aggregate all events."""
-    wait_until_settled()
+    wait_until_complete()
     aggregate_events()  # the first run ever only stores the start position
     while aggregate_events():
         pass

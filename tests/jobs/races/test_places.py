@@ -14,7 +14,7 @@ from jobs.models import Lane, Lease
 from jobs.queries import ago
 from jobs.services.dispatch import fetch as fetching
 from jobs.services.dispatch.fetch import fetch
-from jobs.services.lanes.hints import Waters
+from jobs.services.lanes.hints import LowWaterMarks
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.outcome.reap import reap
@@ -37,15 +37,15 @@ class PerThread:
         self._own = threading.local()
 
     def of(self, routes: tuple[int, ...] | None) -> object:
-        if not hasattr(self._own, "waters"):
-            self._own.waters = Waters()
-        return self._own.waters.of(routes)
+        if not hasattr(self._own, "low_water_marks"):
+            self._own.low_water_marks = LowWaterMarks()
+        return self._own.low_water_marks.of(routes)
 
 
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each thread hints of its own claims only."""
-    monkeypatch.setattr(fetching, "waters", PerThread())
+    monkeypatch.setattr(fetching, "low_water_marks", PerThread())
 
 
 def _fetch(count: int = BATCH) -> list[str]:

@@ -30,7 +30,7 @@ from jobs.services.outcome.promote import promote
 from jobs.services.record.aggregate import aggregate_events
 from jobs.services.record.reconcile import reconcile
 from tests.asserts import assert_store_is_sound
-from tests.concurrency import threads, wait_until_blocked, wait_until_settled
+from tests.concurrency import threads, wait_until_blocked, wait_until_complete
 from tests.factories import DraftFactory, error, stored
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -157,7 +157,7 @@ def test_an_aggregation_between_finding_and_amending_loses_nothing() -> None:
     aggregate_all()
     stored(3)
     Depth.objects.create(queue="default", state=3, jobs=5)
-    wait_until_settled()
+    wait_until_complete()
     found = queries.drifts()
 
     assert aggregate_events() == 3
@@ -170,7 +170,7 @@ def test_an_aggregation_between_finding_and_amending_loses_nothing() -> None:
 
 def aggregate_all() -> None:
     """Aggregate all events."""
-    wait_until_settled()
+    wait_until_complete()
     aggregate_events()  # the first run ever only stores the start position
     while aggregate_events():
         pass

@@ -21,7 +21,7 @@ from jobs.services.outcome.retain import Retainer
 from jobs.services.read.show import show
 from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_state, assert_store_is_sound, removed_counts
-from tests.concurrency import at_once, threads, wait_until_settled
+from tests.concurrency import at_once, threads, wait_until_complete
 from tests.factories import error, stored_ids
 from tests.spec import spec
 
@@ -39,7 +39,7 @@ def at_once_over(settings: Any, store: None) -> None:
 
 
 def aggregate_all() -> None:
-    wait_until_settled()
+    wait_until_complete()
     aggregate_events()
     while aggregate_events():
         pass

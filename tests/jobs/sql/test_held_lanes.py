@@ -10,7 +10,7 @@ from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
 from jobs import queries
-from jobs.domain.claim import ClaimPlan, Strategy, Turns
+from jobs.domain.claim import ClaimPlan, QueueRotation, Strategy
 from jobs.models import Lane
 from jobs.services.upkeep.reset import reset
 from tests.concurrency import wait_until_old_rows_are_dead
@@ -64,31 +64,31 @@ def hold(how: str) -> None:
     wait_until_old_rows_are_dead()
 
 
-def claim(turns: Turns | None = None) -> list[str]:
+def claim(rotation: QueueRotation | None = None) -> list[str]:
     """Claim one job of two queues."""
-    plan = ClaimPlan(("a", "b"), 1, turns=turns)
+    plan = ClaimPlan(("a", "b"), 1, rotation=rotation)
     return [job.id for job in queries.claim(plan, queries.Claimer(), 1000, queries.Hints()).jobs]
 
 
-TURNS = [
+ROTATIONS = [
     None,
-    Turns("p", Strategy.ROUND_ROBIN, (1.0, 1.0)),
-    Turns("p", Strategy.LEAST_LOADED, (1.0, 1.0), is_global=True),
+    QueueRotation("p", Strategy.ROUND_ROBIN, (1.0, 1.0)),
+    QueueRotation("p", Strategy.LEAST_LOADED, (1.0, 1.0), is_global=True),
 ]
 
 
 @pytest.mark.usefixtures("full")
-@pytest.mark.parametrize("turns", TURNS, ids=["in order", "by turns", "by depth, global"])
+@pytest.mark.parametrize("rotation", ROTATIONS, ids=["in order", "by turns", "by depth, global"])
 @pytest.mark.parametrize("how", ["marked", "paused"])
 def test_jobs_behind_lanes_that_are_known_to_be_held_cost_nothing(
-    how: str, turns: Turns | None
+    how: str, rotation: QueueRotation | None
 ) -> None:
     hold(how)
     assert claim() == []  # walks once over the index entries that the lanes have left
     free = stored_ids(1, queue="a", priority=FREE)
     found: list[str] = []
 
-    read = touched_by(lambda: found.extend(claim(turns)))
+    read = touched_by(lambda: found.extend(claim(rotation)))
 
     assert found == free
     assert not read.scanned.keys() & {"ojs_lane", "ojs_ready", "ojs_job"}

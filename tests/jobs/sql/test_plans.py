@@ -18,7 +18,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from jobs import queries
 from jobs.domain.bulk import JobFilter
 from jobs.domain.caller import Caller
-from jobs.domain.claim import ClaimPlan, LaneKey, Strategy, Turns
+from jobs.domain.claim import ClaimPlan, LaneKey, QueueRotation, Strategy
 from jobs.domain.errors import OJSError
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
@@ -45,7 +45,7 @@ from jobs.services.enqueue.unique import unique_jobs
 from jobs.services.health.health import health
 from jobs.services.lanes import lanes, limits
 from jobs.services.lanes.queue_config import configure
-from jobs.services.lanes.turns import outlook
+from jobs.services.lanes.rotations import outlook
 from jobs.services.operate import queues
 from jobs.services.operate.bulk import _pick, begin
 from jobs.services.operate.queues import pause
@@ -228,10 +228,10 @@ def claim_by_turns(
     is_global: bool = False,
 ) -> None:
     """Claim from queues that take turns."""
-    turns = Turns(
+    rotation = QueueRotation(
         "p", strategy, (1.0, 2.0, 3.0), ratio, None if ratio is None else 30_000, is_global
     )
-    plan = ClaimPlan(queues, BATCH, turns=turns)
+    plan = ClaimPlan(queues, BATCH, rotation=rotation)
     queries.claim(plan, queries.Claimer("w900"), 1000, queries.Hints())
 
 
@@ -241,10 +241,10 @@ def claim_of_a_scope() -> None:
     queries.claim(plan, queries.Claimer("w900"), 1000, queries.Hints())
 
 
-def claim_after(awaits: int) -> None:
+def claim_after(blocked_on: int) -> None:
     """Claim jobs that the lock of a limit or of a lane has hidden."""
     plan = ClaimPlan(SPARE, BATCH)
-    queries.claim(plan, queries.Claimer("w900", blocked_on=awaits), 1000, queries.Hints())
+    queries.claim(plan, queries.Claimer("w900", blocked_on=blocked_on), 1000, queries.Hints())
 
 
 def claim_bounded() -> None:
@@ -315,8 +315,8 @@ def explained(kind: int) -> None:
 def looked_ahead() -> None:
     """Read the next turns of a pool with many active jobs."""
     Lease.objects.filter(id__in=numbers.take(LEASE)).update(pool="p")
-    turns = Turns("p", Strategy.WEIGHTED, (1.0, 2.0, 3.0), 0.05, 30_000)
-    plan = ClaimPlan(("q0", "q1", "other"), 1, pool="p", turns=turns)
+    rotation = QueueRotation("p", Strategy.WEIGHTED, (1.0, 2.0, 3.0), 0.05, 30_000)
+    plan = ClaimPlan(("q0", "q1", "other"), 1, pool="p", rotation=rotation)
     outlook(["p", "none"], [plan], "q0", slots=200)
 
 
@@ -328,7 +328,7 @@ def discarded() -> str:
 EARLIER = Place(STAMPS // 2, 0)
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 FEED = {
-    "stamp": str(STAMPS - 2), "told": [], "patience_ms": 0, "jobs": None, "queues": None,
+    "stamp": str(STAMPS - 2), "sent": [], "patience_ms": 0, "jobs": None, "queues": None,
     "limit": BATCH,
 }  # fmt: skip
 
@@ -541,7 +541,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "waiting": lambda: queries.waiting(numbers.take(READY)),
     "charge": lambda: queries.charge(BATCH, BATCH),
     "charge_queues": lambda: queries.charge_queues(["q0", "other"]),
-    "prune_turns": lambda: queries.prune_turns(86_400_000, BATCH),
+    "prune_rotations": lambda: queries.prune_rotations(86_400_000, BATCH),
     "reweigh": lambda: lanes.reweigh(in_queues=["q0"]),
     "weigh": lambda: lanes.set_weight_and_cap("t1", weight=1, cap=5),
 }

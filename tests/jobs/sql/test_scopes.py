@@ -10,7 +10,7 @@ from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
 from jobs import queries
-from jobs.domain.claim import ClaimPlan, Strategy, Turns
+from jobs.domain.claim import ClaimPlan, QueueRotation, Strategy
 from jobs.models import Lane, Served
 from jobs.services.upkeep.reset import reset
 from tests.concurrency import wait_until_old_rows_are_dead
@@ -18,7 +18,7 @@ from tests.factories import stored_ids
 from tests.jobs.sql.volume import analyze, touched_by
 
 TENANTS, RAISED, FEW = 2_000, 600, 250
-TURNS = Turns("p", Strategy.WEIGHTED, (1.0, 2.0))
+ROTATION = QueueRotation("p", Strategy.WEIGHTED, (1.0, 2.0))
 
 LOAD = """
 INSERT INTO ojs_queue (name) VALUES ('a'), ('b') ON CONFLICT DO NOTHING;
@@ -59,25 +59,27 @@ def full(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
 
 
 def claim(
-    limit: int, *queues: str, scope: str | None = "s", turns: Turns | None = None
+    limit: int, *queues: str, scope: str | None = "s", rotation: QueueRotation | None = None
 ) -> list[str]:
     """Claim; returns the tenants."""
     names = queues or ("a", "b")
-    plan = ClaimPlan(names, limit, turns=turns, scopes=dict.fromkeys(names, scope) if scope else {})
+    plan = ClaimPlan(
+        names, limit, rotation=rotation, scopes=dict.fromkeys(names, scope) if scope else {}
+    )
     return [
         job.tenant for job in queries.claim(plan, queries.Claimer(), 1000, queries.Hints()).jobs
     ]
 
 
 @pytest.mark.usefixtures("full")
-@pytest.mark.parametrize("turns", [None, TURNS], ids=["in order", "by turns"])
+@pytest.mark.parametrize("rotation", [None, ROTATION], ids=["in order", "by turns"])
 def test_claims_where_tenants_share_over_a_queue_alone_read_nothing_of_scopes(
-    turns: Turns | None,
+    rotation: QueueRotation | None,
 ) -> None:
     run("UPDATE ojs_lane SET scope = NULL")
     wait_until_old_rows_are_dead()
 
-    read = touched_by(lambda: claim(10, scope=None, turns=turns))
+    read = touched_by(lambda: claim(10, scope=None, rotation=rotation))
 
     assert not [name for name in {*read.scanned, *read.entries} if name.startswith("ojs_served")]
 
@@ -90,12 +92,12 @@ def test_storing_jobs_reads_nothing_of_scopes_where_lanes_are_of_none() -> None:
 
 
 @pytest.mark.usefixtures("full")
-@pytest.mark.parametrize("turns", [None, TURNS], ids=["in order", "by turns"])
-def test_a_claim_looks_at_the_first_lanes_alone(turns: Turns | None) -> None:
-    claim(10, turns=turns)
+@pytest.mark.parametrize("rotation", [None, ROTATION], ids=["in order", "by turns"])
+def test_a_claim_looks_at_the_first_lanes_alone(rotation: QueueRotation | None) -> None:
+    claim(10, rotation=rotation)
     wait_until_old_rows_are_dead()
 
-    read = touched_by(lambda: claim(10, turns=turns))
+    read = touched_by(lambda: claim(10, rotation=rotation))
 
     assert not read.scanned.keys() & {"ojs_lane", "ojs_ready", "ojs_job", "ojs_served"}
     assert max(read.entries.values()) <= FEW, read.entries

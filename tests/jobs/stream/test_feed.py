@@ -45,7 +45,7 @@ def next_jobs(member: Subscription, number: int = 1) -> list[str | None]:
     while len(found) < number:
         taken, _ = member.take(DEADLINE_S)
         assert taken, "nothing was told"
-        found += [told.event.job_id for told in taken]
+        found += [shared.event.job_id for shared in taken]
     return found
 
 
@@ -129,8 +129,10 @@ def test_an_open_transaction_of_somebody_else_does_not_hold_the_streams(feed: Fe
 
         taken, _ = member.take(DEADLINE_S)
 
-        assert [told.event.job_id for told in taken] == [quick]
-        assert not taken[0].event.is_settled, "its place is not final: a resume begins before it"
+        assert [shared.event.job_id for shared in taken] == [quick]
+        assert not taken[0].event.is_below_horizon, (
+            "its place is not final: a resume begins before it"
+        )
         may_end.set()
         assert next_jobs(member) == slow.result()
     assert member.take(0.5) == ([], None), "nothing is told twice"
@@ -156,7 +158,7 @@ def test_after_too_many_events_an_old_transaction_is_no_longer_waited_for(
         ids = stored_ids(10) + stored_ids(10)
 
         assert next_jobs(member, 20) == ids
-        assert len(feed._told) <= 20
+        assert len(feed._sent) <= 20
         (new,) = stored_ids(1)
         assert next_jobs(member) == [new]  # no event arrives twice
         may_end.set()

@@ -29,7 +29,7 @@ def event(n: int, kind: Kind = Kind.ENQUEUED) -> StoredEvent:
     place = Place(n, n)
     return StoredEvent(
         event_id(place, AT), place, AT, kind, None, "q", "t", "_default", None, None, None, None,
-        None, {}, None, None, is_settled=True, unique_key=None,
+        None, {}, None, None, is_below_horizon=True, unique_key=None,
     )  # fmt: skip
 
 

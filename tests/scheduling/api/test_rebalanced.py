@@ -7,7 +7,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from jobs.models import Event
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.scheduling.conftest import told
 from tests.scheduling.pools import get, put, send
 from tests.spec import spec
@@ -23,7 +23,7 @@ def test_a_change_is_told_with_what_was_and_what_is() -> None:
     assert not told(REBALANCED)
 
     put("p", "a", "b", strategy="weighted", weights={"a": 3}, status=200)
-    wait_until_settled()
+    wait_until_complete()
 
     (event,) = get("events?type=scheduling.rebalanced")["events"]
     assert (event["type"], event["subject"]) == ("scheduling.rebalanced", "p")
@@ -80,7 +80,7 @@ def test_who_wants_no_such_events_sees_none() -> None:
     put("p", "a")
     put("p", "b", status=200)
     with override_settings(OJS={**settings.OJS, "EVENTS_EXCLUDE": ("scheduling.*",)}):
-        wait_until_settled()
+        wait_until_complete()
 
         assert get("events")["events"] == []
     assert Event.objects.filter(kind=REBALANCED).count() == 1
@@ -90,7 +90,7 @@ def test_a_changed_default_strategy_is_told() -> None:
     body = {"default_strategy": "strict"}
     for _ in range(2):
         assert send("PUT", "admin/scheduling/config", body).status_code == 200
-    wait_until_settled()
+    wait_until_complete()
 
     (event,) = get("events?type=scheduling.rebalanced")["events"]
     assert event["data"] == {

@@ -10,7 +10,7 @@ from jobs.loops import run_once
 from jobs.models import DispatchPeriod, Event, FoldPosition
 from jobs.services.operate.queues import pause
 from jobs.services.outcome.ack import Ack, ack
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.scheduling.pools import fill, get, put, refused, send, taken
 from tests.spec import spec
 
@@ -21,7 +21,7 @@ PATH = "admin/scheduling/stats"
 
 def aggregate_events() -> None:
     """Aggregate the events, from a stored position: otherwise the first run would only store it."""
-    wait_until_settled()
+    wait_until_complete()
     FoldPosition.objects.get_or_create(id=1, defaults={"stamp": "0"})
     run_once(["fold"])
 

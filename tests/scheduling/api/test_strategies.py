@@ -9,7 +9,7 @@ import pytest
 
 from jobs.models import Lane, Ready, Turn
 from jobs.queries import ago
-from jobs.services.lanes import turns as turns_service
+from jobs.services.lanes import rotations
 from jobs.services.operate.queues import pause, resume
 from tests.scheduling.pools import (
     PREVENTED,
@@ -204,13 +204,13 @@ def test_turns_that_nobody_took_for_a_day_are_forgotten() -> None:
     turns(1, queues=["a", "b"])
     turns(1, queues=["b", "a"])
     day = 86_400_000
-    assert turns_service.prune(day) == 0
+    assert rotations.prune(day) == 0
 
     old = Turn.objects.order_by("key").first()
     assert old is not None
     Turn.objects.filter(key=old.key).update(at=ago(day + 1000))
 
-    assert turns_service.prune(day) == 1
+    assert rotations.prune(day) == 1
     assert Turn.objects.count() == 1
 
 

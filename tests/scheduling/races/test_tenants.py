@@ -17,7 +17,7 @@ from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from scheduling.services.durations import charge_durations
 from tests.asserts import assert_store_is_sound
-from tests.concurrency import at_once, threads, wait_until_settled
+from tests.concurrency import at_once, threads, wait_until_complete
 from tests.factories import DraftFactory
 from tests.spec import spec
 
@@ -136,7 +136,7 @@ def test_durations_are_charged_once_each_while_jobs_come_and_go() -> None:
         return sum(charge_durations() for _ in range(20))
 
     at_once([*[work] * 4, *[charge] * 2])
-    wait_until_settled()
+    wait_until_complete()
     charge_durations()
 
     assert not Job.objects.filter(state=None).exists()

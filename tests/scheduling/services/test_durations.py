@@ -23,7 +23,7 @@ from scheduling.domain.pool_request import parse_pool
 from scheduling.extension import FairScheduling
 from scheduling.services import pools
 from scheduling.services.durations import charge_durations
-from tests.concurrency import at_once, wait_until_settled
+from tests.concurrency import at_once, wait_until_complete
 from tests.factories import DraftFactory, error
 from tests.spec import spec
 
@@ -56,7 +56,7 @@ def end(job: Job, seconds: float) -> None:
 
 def charged() -> int:
     """Charge the attempts that ended; return their number."""
-    wait_until_settled()
+    wait_until_complete()
     return charge_durations()
 
 
@@ -216,7 +216,7 @@ def test_loops_that_charge_at_once_charge_each_attempt_once() -> None:
     store("B", 40)
     for job in take(60):
         end(job, 5 if job.tenant == "A" else 1)
-    wait_until_settled()
+    wait_until_complete()
     before = times()
 
     assert sum(at_once([charge_durations] * 4)) == 60
@@ -233,7 +233,7 @@ def test_batches_of_the_record_follow_each_other(monkeypatch: pytest.MonkeyPatch
     store("B", 9)
     for job in take(18):
         end(job, 5)
-    wait_until_settled()
+    wait_until_complete()
     monkeypatch.setattr(core, "BATCH", 4)
 
     assert charge_durations() >= 4

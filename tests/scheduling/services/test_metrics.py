@@ -16,7 +16,7 @@ from jobs.services.health import exposition as module
 from jobs.services.outcome.nack import Nack, nack
 from scheduling.models import QueueWatch
 from scheduling.services.watch import watch
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import JobFactory
 from tests.scheduling.pools import fill, put, taken
 from tests.spec import spec
@@ -37,7 +37,7 @@ def fresh() -> Iterator[None]:
 
 def families() -> dict[str, Metric]:
     """Aggregate the events and read the exposition; return families without their prefix."""
-    wait_until_settled()
+    wait_until_complete()
     FoldPosition.objects.get_or_create(id=1, defaults={"stamp": "0"})
     run_once(["fold"])
     module._cached.clear()

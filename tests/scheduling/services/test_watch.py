@@ -26,7 +26,7 @@ from scheduling.services import watch as module
 from scheduling.services.pools import delete
 from scheduling.services.watch import watch
 from tests.alerts import alerts_of
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import stored
 from tests.scheduling.conftest import told
 from tests.scheduling.pools import fill, get, put, taken
@@ -113,7 +113,7 @@ def test_starvation_is_an_event_like_others() -> None:
     shared("b")
     fill(b=2)
     starve("b")
-    wait_until_settled()
+    wait_until_complete()
 
     (event,) = get("events?type=scheduling.queue_starved")["events"]
 
@@ -146,7 +146,7 @@ def test_a_start_ends_the_wait_whether_it_is_aggregated_or_not(is_aggregated: bo
     later()
     taken(1, pool="p")
     if is_aggregated:
-        wait_until_settled()
+        wait_until_complete()
         run_once(["fold"])
 
     assert watch() == 0
@@ -340,7 +340,7 @@ def test_an_overload_is_an_event_like_others() -> None:
     fill(a=3)
     taken(9, pool="p")
     watch()
-    wait_until_settled()
+    wait_until_complete()
 
     (event,) = get("events?type=scheduling.pool_overloaded")["events"]
 

@@ -14,7 +14,7 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.health import exposition as page
 from jobs.services.upkeep.reset import clear_caches
 from tenancy.services import metrics
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import FAR, DraftFactory, JobFactory, stored
 from tests.spec import spec
 
@@ -41,7 +41,7 @@ def read() -> Iterator[Read]:
     """Return a function that aggregates the events and parses the exposition."""
 
     def families() -> dict[str, Metric]:
-        wait_until_settled()
+        wait_until_complete()
         for _ in range(2):  # the first run on an empty store only finds the start position
             run_once(["fold"])
         page._cached.clear()

@@ -14,7 +14,7 @@ from jobs.models import Audit, Job, LaneKey, Lease, Ready
 from jobs.services.health import exposition
 from jobs.services.outcome.reap import reap
 from jobs.services.upkeep.reset import clear_caches
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.spec import spec
 from tests.tenancy.wire import answer, send, told
 from tests.versioning.routing import (
@@ -499,7 +499,7 @@ def test_outcomes_count_for_what_ran_though_its_job_is_drawn_anew_at_once() -> N
     pushed(60)
     served({"2.0": (0, 8), "1.0": (0, 8)})
 
-    wait_until_settled()  # attempts count only after all older transactions have ended
+    wait_until_complete()  # attempts count only after all older transactions have ended
     act("promote")
     redrawn()  # the failed jobs wait for their next attempts at 2.0
 

@@ -253,5 +253,5 @@ def test_nor_does_one_of_jobs_without_a_version_that_a_worker_refuses(mode: str)
 @spec("VER-1.2-a")
 def test_workers_that_declare_nothing_are_planned_as_before() -> None:
     assert planned(FetchRequest(("q",)), 1) == ClaimPlan(
-        ("q",), 1, turns=None, config_version=planned(FetchRequest(("q",)), 1).config_version
+        ("q",), 1, rotation=None, config_version=planned(FetchRequest(("q",)), 1).config_version
     )

@@ -11,7 +11,7 @@ from jobs.api.media import OJS_TYPE
 from jobs.models import ApiKey
 from jobs.services.access import api_keys
 from jobs.services.access.api_keys import NewKey, create
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import stored_ids
 from tests.spec import spec
 from tests.webhooks.conftest import Receiver, Subscribe
@@ -178,7 +178,7 @@ def test_deliveries_are_listed_shown_and_sent_again(
     subscription = subscribe("job.enqueued")
     receiver.answers = [(400, {}), (200, {})]
     stored_ids(2)
-    wait_until_settled()
+    wait_until_complete()
     relay()
     send_due()
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import orjson
 
-from tests.concurrency import at_once, threads, wait_until_settled
+from tests.concurrency import at_once, threads, wait_until_complete
 from tests.factories import stored_ids
 from tests.spec import spec
 from tests.webhooks.conftest import Receiver, Subscribe
@@ -28,7 +28,7 @@ def test_relays_at_once_make_each_delivery_once(subscribe: Subscribe, receiver: 
     wanted: list[str] = []
     for _ in range(ROUNDS):
         wanted += stored_ids(20)
-        wait_until_settled()
+        wait_until_complete()
         at_once([relay] * 4)
 
     assert delivered() == Counter(wanted)
@@ -54,7 +54,7 @@ def test_nothing_is_missed_while_producers_and_a_relay_run(
         ]
         over.set()
         reading.result()
-    wait_until_settled()
+    wait_until_complete()
     while relay():
         pass
 
@@ -68,10 +68,10 @@ def test_who_subscribes_after_a_pause_gets_nothing_of_it(
     first = subscribe("job.enqueued")
     delete(first.id)
     stored_ids(5)
-    wait_until_settled()
+    wait_until_complete()
     subscribe("job.enqueued")
     wanted = stored_ids(3)
-    wait_until_settled()
+    wait_until_complete()
     at_once([relay] * 2)
 
     assert delivered() == Counter(wanted)

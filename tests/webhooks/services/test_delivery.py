@@ -19,7 +19,7 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.operate.queues import pause
 from jobs.services.outcome.nack import Nack, nack
 from tests.alerts import alerts_of
-from tests.concurrency import threads, until, wait_until_settled
+from tests.concurrency import threads, until, wait_until_complete
 from tests.factories import DraftFactory, error, stored, stored_ids
 from tests.spec import spec
 from tests.webhooks.conftest import Configure, Receiver, Subscribe
@@ -36,7 +36,7 @@ DEADLINE_S = 30
 
 def relay_all() -> None:
     """Turn all complete events into deliveries."""
-    wait_until_settled()
+    wait_until_complete()
     while relay():
         pass
 
@@ -239,7 +239,7 @@ def test_events_before_the_subscription_are_not_sent(
     subscribe: Subscribe, receiver: Receiver
 ) -> None:
     stored_ids(3)
-    wait_until_settled()
+    wait_until_complete()
     subscribe("*")
     wanted = stored_ids(1)
 
@@ -501,17 +501,17 @@ def test_a_slow_subscriber_holds_up_itself_alone(
         sender = Sender()
 
         def is_done() -> bool:
-            sender.turn()
+            sender.run_once()
             return len(receiver.requests) == 5
 
         until(is_done)
 
         assert len(slow.requests) <= 2
         slow.is_held.set()
-        until(lambda: bool(sender.turn() or True) and len(slow.requests) == 5)
+        until(lambda: bool(sender.run_once() or True) and len(slow.requests) == 5)
         until(
             lambda: (
-                bool(sender.turn() or True)
+                bool(sender.run_once() or True)
                 and not Delivery.objects.exclude(status=Status.DELIVERED).exists()
             )
         )

@@ -16,7 +16,7 @@ from jobs.models import Event
 from jobs.services.outcome.retain import Retainer
 from jobs.services.record.aggregate import aggregate_events
 from jobs.services.record.unread import fullness, unread
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import stored_ids
 from tests.spec import spec
 from tests.webhooks.conftest import Subscribe
@@ -41,7 +41,7 @@ def old_events(number: int) -> None:
     """Record events in separate transactions and age them beyond their retention."""
     for _ in range(number):
         stored_ids(1)
-    wait_until_settled()
+    wait_until_complete()
     aggregate_events()  # the first run ever only stores the start position
     while aggregate_events():
         pass

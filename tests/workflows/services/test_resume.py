@@ -39,7 +39,7 @@ def plugged(settings: Any) -> Iterator[None]:
         names.clear()
 
 
-def run_due_steps() -> None:
+def run_loops() -> None:
     """Make steps due and run the loop."""
     Step.objects.exclude(due_at=None).update(due_at=ago(1))
     run_once(["workflows"])
@@ -63,7 +63,7 @@ def test_a_refused_job_does_not_undo_the_end_before_it_and_fails_its_step() -> N
 
     complete(*claimed())
     assert states(flow) == ["completed", "waiting", "waiting"]
-    run_due_steps()
+    run_loops()
 
     assert states(flow) == ["completed", "failed", "cancelled"]
     (error,) = seen(flow)["errors"]
@@ -80,11 +80,11 @@ def test_a_refusal_that_may_pass_is_tried_again(why: str) -> None:
     flow = created(chain(job("a"), job("b")))
     getattr(plug, why).add("b")
     complete(*claimed())
-    run_due_steps()
+    run_loops()
     assert states(flow) == ["completed", "waiting"]
 
     getattr(plug, why).clear()
-    run_due_steps()
+    run_loops()
 
     assert run() == ["b"]
     assert seen(flow)["state"] == "completed"
@@ -96,7 +96,7 @@ def test_a_dropped_job_fails_its_step() -> None:
     flow = created(group(job("a"), job("b"), chain(job("c"), job("d"))))
 
     assert run() == ["a", "c"]
-    run_due_steps()
+    run_loops()
 
     assert states(flow) == ["completed", "failed", "failed"]
     assert seen(flow)["errors"][0]["code"] == "not_enqueued"
@@ -111,7 +111,7 @@ def test_a_refused_job_of_many_does_not_hold_the_others_for_long() -> None:
     plug.REFUSED.add("b3")
     complete(*claimed())
 
-    run_due_steps()
+    run_loops()
 
     assert sorted(run()) == ["b0", "b1", "b2", "b4"]
     assert states(flow)[4] == "failed"
@@ -126,7 +126,7 @@ def test_results_that_are_too_large_together_fail_the_step(
     flow = created(batch(job("a"), job("b"), on_complete=job("c")))
 
     complete(*claimed(), result="x" * 80)
-    run_due_steps()
+    run_loops()
 
     assert seen(flow)["callbacks"]["on_complete"]["state"] == "failed"
     assert seen(flow)["errors"][0]["code"] == "parent_results_too_large"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from jobs import queries
 from jobs.domain.caller import Caller
-from jobs.domain.claim import FetchRequest, Share, Way
+from jobs.domain.claim import FetchRequest, Share, SharingPolicy
 from jobs.domain.explanation import Explanation
 from jobs.domain.ids import new_id
 from jobs.domain.states import CODES, State
@@ -91,7 +91,9 @@ def hold_lane(number: int) -> None:
 def boost(tenant: int, by: int) -> None:
     """Add `by` to the priority of the tenant's lanes."""
     found = Lane.objects.filter(tenant=TENANTS[tenant]).values_list("id", "weight", "scope")
-    queries.reweigh({lane: Share(weight, Way(scope=scope), by) for lane, weight, scope in found})
+    queries.reweigh(
+        {lane: Share(weight, SharingPolicy(scope=scope), by) for lane, weight, scope in found}
+    )
 
 
 def end_some(number: int) -> None:
@@ -227,7 +229,7 @@ def test_nothing_is_next_during_maintenance() -> None:
 def test_where_tenants_do_not_share_the_oldest_is_next() -> None:
     def order() -> None:
         found = Lane.objects.filter(queue=QUEUE).values_list("id", flat=True)
-        queries.reweigh(dict.fromkeys(found, Share(way=Way(is_ordered=True))))
+        queries.reweigh(dict.fromkeys(found, Share(policy=SharingPolicy(is_ordered=True))))
 
     found = compare(30, order)
 

@@ -19,7 +19,7 @@ from jobs.services.lanes.queue_config import configure
 from jobs.services.read.show import show
 from jobs.services.record.events import EventFilter, event_name, latest
 from tests.asserts import assert_state, assert_store_is_sound, state
-from tests.concurrency import at_once, threads, until, wait_until_settled
+from tests.concurrency import at_once, threads, until, wait_until_complete
 from tests.factories import DraftFactory, stored, stored_ids
 from tests.spec import spec
 
@@ -33,7 +33,7 @@ def bound(max_depth: int, **more: Any) -> None:
 
 def told() -> list[str]:
     """Return the names of all backpressure events, in order."""
-    wait_until_settled()
+    wait_until_complete()
     found, _ = latest(EventFilter(types=("backpressure.*",)), limit=100)
     return [event_name(event) for event in reversed(found)]
 

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
-from jobs import queries, spare
+from jobs import connection_pool, queries
 from jobs.domain.caller import Caller
 from jobs.domain.errors import Duplicate
 from jobs.models import Job, Ready
@@ -154,7 +154,7 @@ def gathering(store: None) -> Iterator[None]:
     """Gather enqueues, as a server does."""
     with override_settings(OJS={**settings.OJS, "GATHER_ENQUEUES": True}):
         yield
-    spare.close_spare()
+    connection_pool.close_idle()
 
 
 def put(**members: Any) -> str:
@@ -210,7 +210,7 @@ def asked(gathering: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any
 def test_a_group_is_one_statement_and_keeps_what_each_request_says(
     asked: Callable[..., Any],
 ) -> None:
-    with spare.borrowed() as lent:
+    with connection_pool.borrowed() as lent:
         pass  # the pool lends this connection next
     with CaptureQueriesContext(lent) as captured:
         stored = insert._store_gathered([asked(request_id="req_a"), asked(request_id="req_b")])
@@ -270,14 +270,14 @@ def test_within_a_transaction_a_job_waits_for_its_commit() -> None:
         transaction.set_rollback(True)
 
     assert not Job.objects.filter(id=job_id).exists()
-    assert spare._idle == []
+    assert connection_pool._idle == []
 
 
 @pytest.mark.usefixtures("gathering")
 def test_an_id_that_the_producer_chose_goes_by_itself() -> None:
     job_id = put(id=DraftFactory.create().id, id_given=True)
 
-    assert spare._idle == []
+    assert connection_pool._idle == []
     with pytest.raises(Duplicate):
         put(id=job_id, id_given=True)
 
@@ -285,9 +285,9 @@ def test_an_id_that_the_producer_chose_goes_by_itself() -> None:
 @pytest.mark.usefixtures("gathering")
 def test_the_connection_used_last_is_used_next_and_one_that_the_server_ended_is_made_anew() -> None:
     put()
-    (first,) = spare._idle
+    (first,) = connection_pool._idle
     put()
-    assert spare._idle == [first]
+    assert connection_pool._idle == [first]
     with first.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         pid = cursor.fetchone()[0]
@@ -295,7 +295,7 @@ def test_the_connection_used_last_is_used_next_and_one_that_the_server_ended_is_
         cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
 
     assert put()  # immediately: the borrower replaces the broken connection
-    assert spare._idle == [first]
+    assert connection_pool._idle == [first]
 
 
 @pytest.mark.usefixtures("gathering")

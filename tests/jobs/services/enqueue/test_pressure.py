@@ -13,7 +13,7 @@ from jobs.services.lanes.queue_config import configure
 from jobs.services.operate.queue_removal import delete
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.record.events import EventFilter, event_name, latest
-from tests.concurrency import at_once, wait_until_settled
+from tests.concurrency import at_once, wait_until_complete
 from tests.factories import stored
 from tests.spec import spec
 
@@ -32,7 +32,7 @@ def take(number: int) -> None:
 
 def told() -> list[tuple[str, dict[str, Any]]]:
     """Return the names of all backpressure events, in order."""
-    wait_until_settled()
+    wait_until_complete()
     wanted = EventFilter(types=("backpressure.warning", "backpressure.cleared"))
     found, _ = latest(wanted, limit=100)
     return [(event_name(event), event.data or {}) for event in reversed(found)]

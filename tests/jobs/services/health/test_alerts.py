@@ -37,7 +37,7 @@ def test_loops_that_were_never_seen_are_one_alert() -> None:
     assert kinds() == [("loops_away", "")]
 
 
-def test_one_loop_that_stands_still_is_named_with_its_last_turn() -> None:
+def test_one_loop_that_stands_still_is_named_with_its_last_run() -> None:
     for name in ("promote", "reap"):
         tick(name)
     LoopTick.objects.filter(name="reap").update(ticked_at=ago(60_000))

@@ -14,7 +14,7 @@ from jobs.services.health import exposition as module
 from jobs.services.health.exposition import exposition
 from jobs.services.outcome.cancel import cancel
 from jobs.services.workers.heartbeat import Report, heartbeat
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import FAR, JobFactory, stored
 from tests.spec import spec
 
@@ -40,7 +40,7 @@ def read() -> Read:
     """Return a function that aggregates the events and parses the exposition."""
 
     def families() -> dict[str, Metric]:
-        wait_until_settled()
+        wait_until_complete()
         for _ in range(2):  # the first run on an empty store only finds the start position
             run_once(["fold"])
         module._cached.clear()

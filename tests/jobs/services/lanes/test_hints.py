@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from jobs.services.lanes import hints
-from jobs.services.lanes.hints import FRESH_S, LANES, LowWater, above
+from jobs.services.lanes.hints import FRESH_S, LANES, LowWater, starting_marks
 from tests.concurrency import at_once
 
 ROUNDS = 20_000
@@ -62,10 +62,10 @@ def test_one_claim_looks_at_all_while_the_others_keep_their_bounds(
 def test_a_claim_says_nothing_of_what_lies_below_its_bound() -> None:
     low = LowWater()
     low.learn([("a", 7, 1000, -3, 2.5)])
-    bound = above(["a"], low.bounds(["a"]))
+    bound = starting_marks(["a"], low.bounds(["a"]))
     low.learn([("a", 9, 10, -3, 0.5)])  # a claim without a hint
 
-    low.learn([("a", 7, 1001, -3, 3.5)], above=bound)
+    low.learn([("a", 7, 1001, -3, 3.5)], started_from=bound)
 
     assert low.bounds(["a"]) == ([-3], [0.5], [9], [10])
 
@@ -74,7 +74,7 @@ def test_a_claim_raises_the_bound_that_it_went_by() -> None:
     low = LowWater()
     low.learn([("a", 7, 1000, -3, 2.5)])
 
-    low.learn([("a", 7, 900, -3, 3.5)], above=above(["a"], low.bounds(["a"])))
+    low.learn([("a", 7, 900, -3, 3.5)], started_from=starting_marks(["a"], low.bounds(["a"])))
 
     assert low.bounds(["a"]) == ([-3], [3.5], [7], [1000])
 

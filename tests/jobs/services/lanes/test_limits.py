@@ -24,7 +24,7 @@ from jobs.services.read.show import show
 from jobs.services.record.events import EventFilter, event_name, latest
 from jobs.services.upkeep.heal import heal
 from tests.asserts import assert_state, assert_store_is_sound
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import error, stored_ids
 from tests.spec import spec
 
@@ -53,7 +53,7 @@ def pass_time(seconds: float) -> None:
 
 def told() -> list[str]:
     """Return the names of all rate limit events, in order."""
-    wait_until_settled()
+    wait_until_complete()
     found, _ = latest(EventFilter(types=("rate_limit.*",)), limit=100)
     return [event_name(event) for event in reversed(found)]
 

@@ -24,7 +24,7 @@ from jobs.services.outcome.promote import promote
 from jobs.services.read.show import show
 from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_state, assert_store_is_sound
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import JobFactory, error, stored, stored_ids
 from tests.spec import spec
 
@@ -139,7 +139,7 @@ def test_a_mover_that_dies_half_way_is_followed_by_the_loop(
 def test_a_move_counts_neither_as_enqueued_nor_as_a_change_of_state() -> None:
     (job_id,) = stored_ids(1, queue="old")
     move()
-    wait_until_settled()
+    wait_until_complete()
     for _ in range(2):  # the first run finds the start position
         aggregate_events()
 

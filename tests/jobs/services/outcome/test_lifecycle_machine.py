@@ -51,7 +51,7 @@ from jobs.services.upkeep.heal import heal
 from jobs.services.upkeep.reset import reset
 from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.asserts import assert_refused, assert_store_is_sound, assert_times_in_order
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import FAR, DraftFactory, error
 
 HOUR_MS = 3_600_000
@@ -486,7 +486,7 @@ class Lifecycle(RuleBasedStateMachine):
         at = queries.now() - timedelta(days=200)  # equal in both tables
         for table in (Row, Finished):
             table.objects.filter(id=job.id).update(finished_at=at)
-        wait_until_settled()
+        wait_until_complete()
         aggregate_events()
         while aggregate_events():
             pass

@@ -12,7 +12,7 @@ from jobs.models import Lane, Later, Lease, Ready, Worker
 from jobs.queries import ago
 from jobs.services.dispatch import fetch as fetching
 from jobs.services.dispatch.fetch import fetch
-from jobs.services.lanes.hints import Waters
+from jobs.services.lanes.hints import LowWaterMarks
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.dead_letter import retry
 from jobs.services.outcome.nack import Nack, nack
@@ -61,17 +61,19 @@ def test_a_job_that_comes_back_is_the_next_of_its_lane(
     heartbeat(Report(WORKER))
     first, *others = stored_ids(BACKLOG)
     assert _fetched(worker_id=WORKER) == [first]
-    here = fetching.waters
+    here = fetching.low_water_marks
     assert _fetched(300) == others[:300]
-    monkeypatch.setattr(fetching, "waters", Waters())  # another process has its own hints
-    there = fetching.waters
+    monkeypatch.setattr(
+        fetching, "low_water_marks", LowWaterMarks()
+    )  # another process has its own hints
+    there = fetching.low_water_marks
     assert _fetched(100) == others[300:400]
 
     RETURNS[way](first)
 
     assert _fetched(2) == [first, others[400]]
-    assert there is fetching.waters
-    monkeypatch.setattr(fetching, "waters", here)
+    assert there is fetching.low_water_marks
+    monkeypatch.setattr(fetching, "low_water_marks", here)
     assert _fetched(2) == others[401:403]
     assert_store_is_sound()
 

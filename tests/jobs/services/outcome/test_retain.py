@@ -35,7 +35,7 @@ from jobs.services.outcome.progress import report
 from jobs.services.outcome.retain import Retainer, retention_of
 from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_depths_equal_recount, assert_store_is_sound, removed_counts
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import JobFactory, stored_ids
 from tests.spec import spec
 
@@ -68,7 +68,7 @@ def age(seconds: float, *job_ids: str) -> None:
 
 def aggregate_all() -> None:
     """Aggregate all events."""
-    wait_until_settled()
+    wait_until_complete()
     aggregate_events()  # the first run ever only stores the start position
     while aggregate_events():
         pass

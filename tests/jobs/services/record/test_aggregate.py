@@ -13,7 +13,7 @@ from jobs.queries import ago, now
 from jobs.services.outcome.dead_letter import retry
 from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_depths_equal_recount
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import JobFactory, stored
 from tests.spec import spec
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 def aggregate_all(batch: int = 1000) -> int:
     """Aggregate all events and return their number."""
-    wait_until_settled()
+    wait_until_complete()
     aggregate_events(1)  # the first run ever only stores the start position
     total = 0
     while aggregated := aggregate_events(batch):
@@ -74,7 +74,7 @@ def test_aggregation_takes_no_more_transactions_than_the_batch_needs() -> None:
     aggregate_all()
     for _ in range(6):
         stored(2)
-    wait_until_settled()
+    wait_until_complete()
 
     assert aggregate_events(4) == 4
     assert aggregate_events(3) == 4  # a batch never splits a transaction
@@ -86,7 +86,7 @@ def test_depths_are_exact_at_any_position_of_the_aggregation() -> None:
         JobFactory.create(state=state, queue=f"q{n}")
     assert_depths_equal_recount()
     queries.aggregate_events(1, WAIT_BOUNDS, RUN_BOUNDS)
-    wait_until_settled()
+    wait_until_complete()
 
     while aggregate_events(1):
         assert_depths_equal_recount()

@@ -23,7 +23,7 @@ from jobs.services.record.events import (
     latest,
 )
 from jobs.services.workers.heartbeat import Report, heartbeat
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import JobFactory, error, stored, stored_ids
 from tests.spec import spec
 
@@ -77,7 +77,7 @@ def test_an_error_that_may_not_be_retried_exhausts_nothing() -> None:
 @spec("contract 12.5")
 def test_reading_goes_on_behind_each_part_of_a_stored_event() -> None:
     job_id = fail_for_good(on_exhaustion="dead_letter")
-    wait_until_settled()
+    wait_until_complete()
     all_of_it, _ = following(EventFilter(job_id=job_id), FIRST, limit=100)
 
     for n, event in enumerate(all_of_it):
@@ -162,7 +162,7 @@ def test_a_resume_reads_changes_of_state_that_have_no_event_of_their_own() -> No
     nack([Nack(job.id, None, requeue=True)])
     moves = EventFilter(types=("job.state_changed",), job_id=job.id, with_moves=True)
 
-    found, _ = following(moves, FIRST, limit=10, settled=False)
+    found, _ = following(moves, FIRST, limit=10, below_horizon=False)
     listed, _ = history(job.id, limit=10)
 
     assert [event.to_state for event in found] == [3, 4, 3]

@@ -30,7 +30,7 @@ from jobs.services.record.log import ABSENT_MS, LOOP, log
 from jobs.services.record.unread import unread
 from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from ojs_project.logs import JsonFormatter
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import DraftFactory, JobFactory, error, stored, stored_ids
 from tests.spec import spec
 
@@ -59,7 +59,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Lines]:
 
 def write(batch: int = 1000) -> int:
     """Write all due lines; return the number of events that were read."""
-    wait_until_settled()
+    wait_until_complete()
     total = 0
     while read := log(batch):
         total += read
@@ -404,7 +404,7 @@ def test_each_event_is_logged_once_in_order_whatever_the_batch(
 @spec("contract 32.5")
 def test_what_may_still_get_an_event_before_it_waits(lines: Lines) -> None:
     stored(1)
-    wait_until_settled()
+    wait_until_complete()
     place = LogPosition.objects.get()
     assert log() == 1
     # as after the kill of a writer here
@@ -460,7 +460,7 @@ def test_errors_warnings_and_workers_are_always_logged(
 @spec("contract 32.5")
 def test_retention_waits_for_lines_while_somebody_writes_them(lines: Lines) -> None:
     JobFactory.create()
-    wait_until_settled()
+    wait_until_complete()
     aggregate_events()  # the first run ever only stores the start position
     while aggregate_events():
         pass

@@ -15,7 +15,7 @@ from jobs.services.operate import queues
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.record.aggregate import aggregate_events
 from jobs.services.record.rates import Spell, history, jobs_by_state, latencies_of, rates, rates_of
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import DraftFactory, stored_ids
 from tests.spec import spec
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 def aggregated() -> None:
     """Aggregate all events."""
-    wait_until_settled()
+    wait_until_complete()
     aggregate_events()  # the first run ever only stores the start position
     while aggregate_events():
         pass

@@ -17,7 +17,7 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.record.aggregate import aggregate_events
 from jobs.services.record.reconcile import reconcile, reconcile_once
 from tests.asserts import assert_counts_have_not_drifted, assert_store_is_sound
-from tests.concurrency import wait_until_settled
+from tests.concurrency import wait_until_complete
 from tests.factories import DraftFactory, JobFactory, stored
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -28,7 +28,7 @@ TABLES = ("ojs_depth", "ojs_tenant_depth", "ojs_queue_size")
 
 def aggregate_all() -> None:
     """Aggregate all events."""
-    wait_until_settled()
+    wait_until_complete()
     aggregate_events()  # the first run ever only stores the start position
     while aggregate_events():
         pass
@@ -53,7 +53,7 @@ def no_aggregation() -> None:
 
 def half_an_aggregation() -> None:
     """Aggregate some of the events."""
-    wait_until_settled()
+    wait_until_complete()
     queries.aggregate_events(1, WAIT_BOUNDS, RUN_BOUNDS)
     queries.aggregate_events(7, WAIT_BOUNDS, RUN_BOUNDS)
     assert Event.objects.filter(stamp__gte=FoldPosition.objects.get().stamp).exists()

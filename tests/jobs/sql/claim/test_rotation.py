@@ -1,6 +1,6 @@
 """The steps of the queue rotation: the input of the decision, and the record of jobs taken.
 
-tests/scheduling/sql/test_turns.py compares whole rotations with a model.
+tests/scheduling/sql/test_rotations.py compares whole rotations with a model.
 """
 
 from typing import Any

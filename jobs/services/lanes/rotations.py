@@ -7,14 +7,14 @@ from typing import Any
 from jobs import queries
 from jobs.conf import conf
 from jobs.domain.claim import ClaimPlan, Strategy
-from jobs.domain.turns import Ahead, Crew
+from jobs.domain.rotations import Ahead, Crew
 
 BATCH = 1_000
 
 
 def prune(kept_ms: int) -> int:
     """Delete rotations that no claim used for `kept_ms`; returns how many, at most BATCH."""
-    return queries.prune_turns(kept_ms, BATCH)
+    return queries.prune_rotations(kept_ms, BATCH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Outlook:
     config_version: int
     active: Mapping[str, int]  # jobs, by pool
     crews: Sequence[Crew]
-    turns: Sequence[Ahead]  # by plan
+    rotations: Sequence[Ahead]  # by plan
 
 
 def outlook(
@@ -36,7 +36,7 @@ def outlook(
     """
     found = queries.outlook(
         pools,
-        [_turns(plan) for plan in plans],
+        [_rotation_of(plan) for plan in plans],
         queue,
         slots=slots,
         silence_ms=conf().worker_silence_ms,
@@ -49,18 +49,18 @@ def outlook(
     )
 
 
-def _turns(plan: ClaimPlan) -> dict[str, Any]:
+def _rotation_of(plan: ClaimPlan) -> dict[str, Any]:
     """Describe the rotation of a plan; without a rotation the queues come in their order."""
-    turns = plan.turns
+    rotation = plan.rotation
     return {
         "queues": plan.queues,
         "tenant": plan.tenant,
-        "key": turns.key if turns else "",
-        "strategy": int(turns.strategy if turns else Strategy.STRICT),
-        "weights": turns and turns.weights,
-        "ratio": turns and turns.ratio,
-        "rotation_ms": turns and turns.rotation_ms,
-        "is_global": turns is not None and turns.is_global,
+        "key": rotation.key if rotation else "",
+        "strategy": int(rotation.strategy if rotation else Strategy.STRICT),
+        "weights": rotation and rotation.weights,
+        "ratio": rotation and rotation.ratio,
+        "rotation_ms": rotation and rotation.rotation_ms,
+        "is_global": rotation is not None and rotation.is_global,
     }
 
 

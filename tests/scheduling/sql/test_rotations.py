@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_django.plugin import DjangoDbBlocker
 
 from jobs import queries
-from jobs.domain.claim import ClaimPlan, Strategy, Turns
+from jobs.domain.claim import ClaimPlan, QueueRotation, Strategy
 from jobs.services.operate.queues import pause, resume
 from jobs.services.upkeep.reset import clear_caches
 from tests.factories import stored_ids
@@ -100,24 +100,24 @@ class Model:
 names = count(1)
 
 
-def fresh(strategy: Strategy, weights: tuple[float, ...], **more: Any) -> Turns:
+def fresh(strategy: Strategy, weights: tuple[float, ...], **more: Any) -> QueueRotation:
     """Return a rotation that no claim has used, whose queues are new and named by its key."""
-    return Turns(f"p{next(names)}", strategy, weights, **more)
+    return QueueRotation(f"p{next(names)}", strategy, weights, **more)
 
 
-def named(turns: Turns, q: int) -> str:
-    return f"{turns.key}.{QUEUES[q]}"
+def named(rotation: QueueRotation, q: int) -> str:
+    return f"{rotation.key}.{QUEUES[q]}"
 
 
-def places(turns: Turns, count: int, **plan: Any) -> list[Place]:
-    queues = tuple(named(turns, q) for q in range(len(QUEUES)))
-    claim = ClaimPlan(queues, count, turns=turns, **plan)
+def places(rotation: QueueRotation, count: int, **plan: Any) -> list[Place]:
+    queues = tuple(named(rotation, q) for q in range(len(QUEUES)))
+    claim = ClaimPlan(queues, count, rotation=rotation, **plan)
     found = queries.claim(claim, queries.Claimer(), 60_000, queries.Hints())
     return [(job.queue[-1], job.priority) for job in found.jobs]
 
 
-def taken(turns: Turns, count: int) -> str:
-    return "".join(queue for queue, _ in places(turns, count))
+def taken(rotation: QueueRotation, count: int) -> str:
+    return "".join(queue for queue, _ in places(rotation, count))
 
 
 STEPS = st.lists(
@@ -147,16 +147,16 @@ def test_any_sequence_of_fetches_takes_the_turns_of_the_model(
     )
     def check(steps: list[Any], weights: tuple[int, ...]) -> None:
         model = Model(strategy, weights, is_global)
-        turns = fresh(strategy, tuple(map(float, weights)), is_global=is_global)
+        rotation = fresh(strategy, tuple(map(float, weights)), is_global=is_global)
         for step in [*steps, ("take", 60)]:
             if step[0] == "fill":
-                stored_ids(step[2], queue=named(turns, step[1]), priority=step[3])
+                stored_ids(step[2], queue=named(rotation, step[1]), priority=step[3])
                 model.fill(*step[1:])
             elif step[0] == "switch":
-                (resume if step[1] in model.paused else pause)(named(turns, step[1]))
+                (resume if step[1] in model.paused else pause)(named(rotation, step[1]))
                 model.paused ^= {step[1]}
             else:
-                assert places(turns, step[1], tenant=tenant) == model.take(step[1])
+                assert places(rotation, step[1], tenant=tenant) == model.take(step[1])
 
     check()
 
@@ -178,14 +178,14 @@ def test_whatever_happens_a_backlogged_queue_has_its_share(
         )
     )
     def check(steps: list[tuple[int, int, int]]) -> None:
-        turns = fresh(strategy, (1000.0, 10.0, 1.0, 1.0), ratio=ratio, rotation_ms=3_600_000)
+        rotation = fresh(strategy, (1000.0, 10.0, 1.0, 1.0), ratio=ratio, rotation_ms=3_600_000)
         waits = [0] * len(QUEUES)  # turns that other queues got while it had jobs
         jobs = [0] * len(QUEUES)
         for q, number, size in [(0, 60, 1), (1, 60, 1), *steps]:
             if number:
-                stored_ids(number, queue=named(turns, q))
+                stored_ids(number, queue=named(rotation, q))
                 jobs[q] += number
-            names = taken(turns, size)
+            names = taken(rotation, size)
             assert len(names) == min(size, sum(jobs))
             for name in names:
                 for other in range(len(QUEUES)):

@@ -9,10 +9,10 @@ from jobs.models import Lane, Limit
 from jobs.services.outcome.drop import drop
 
 
-def crowd_out(crowded: Sequence[Mapping[str, int]]) -> int:
+def apply_on_limit(over_limit: Sequence[Mapping[str, int]]) -> int:
     """Drop or reschedule the next jobs of over-limit lanes; returns how many."""
     moved = 0
-    for entry in crowded:
+    for entry in over_limit:
         limit = Limit.objects.filter(id=entry["limit"]).first()
         if limit is None or limit.policy is None:
             continue

@@ -48,7 +48,7 @@ def _was_left(lent: BaseDatabaseWrapper) -> bool:
     return bool(looked.poll(0))
 
 
-def close_spare() -> None:
+def close_idle() -> None:
     """Close the idle connections."""
     while _idle:
         _idle.pop().close()

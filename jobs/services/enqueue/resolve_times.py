@@ -9,7 +9,7 @@ from jobs.domain.draft import JobDraft
 from jobs.domain.errors import InvalidRequest
 
 
-def settle(drafts: Sequence[JobDraft]) -> list[JobDraft]:
+def resolve_times(drafts: Sequence[JobDraft]) -> list[JobDraft]:
     """Make the relative time absolute where a draft has one relative and one absolute time.
 
     Only then it reads the database's clock, in one statement. Raises InvalidRequest when a draft

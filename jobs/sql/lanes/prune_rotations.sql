@@ -1,4 +1,4 @@
--- prune_turns: delete rotations that no claim used for long.
+-- prune_rotations: delete rotations that no claim used for long.
 -- Locks: the removed rows. A concurrent claim of such a rotation starts it again, or keeps it.
 DELETE FROM ojs_turn AS t
  WHERE t.ctid = ANY (ARRAY(

@@ -29,6 +29,6 @@ class Ahead:
     dispatched: int  # turns so far
 
     def place_of(self, queue: str) -> int | None:
-        """Return after how many other turns a queue is next; None: it is not in sight."""
+        """Return after how many turns of other queues a queue is next; None: it is not in sight."""
         at = self.queues.index(queue)
         return self.order.index(at) if at in self.order else None

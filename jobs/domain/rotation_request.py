@@ -12,7 +12,7 @@ from jobs.domain.names import QUEUE_PATTERN
 MEMBER: Final = "turns"  # of a declaration, beside members of extensions
 
 
-class Wish(NamedTuple):
+class RotationRequest(NamedTuple):
     """A strategy by its wire name, and weights by queue; None: not requested."""
 
     strategy: str | None = None
@@ -24,10 +24,12 @@ class Wish(NamedTuple):
         return {name: value for name, value in shown.items() if value} or None
 
 
-NOTHING: Final = Wish()
+NOTHING: Final = RotationRequest()
 
 
-def read_wish(body: Mapping[str, Any], queues: Collection[str] | None) -> Wish | None:
+def read_rotation_request(
+    body: Mapping[str, Any], queues: Collection[str] | None
+) -> RotationRequest | None:
     """Read `strategy` and `weights` of a request; None: it has neither.
 
     `queues` are the queues that the request names, None: it names none. Raises Unprocessable.
@@ -37,7 +39,7 @@ def read_wish(body: Mapping[str, Any], queues: Collection[str] | None) -> Wish |
         return None
     if strategy is not None and not (isinstance(strategy, str) and strategy in STRATEGIES):
         raise Unprocessable.field("strategy", f"must be one of {', '.join(STRATEGIES)}", strategy)
-    return Wish(strategy, None if weights is None else parse_weights(weights, queues))
+    return RotationRequest(strategy, None if weights is None else parse_weights(weights, queues))
 
 
 def parse_weights(raw: object, queues: Collection[str] | None) -> dict[str, int]:
@@ -64,9 +66,9 @@ def parse_weight(name: str, raw: object) -> int:
 
 
 @lru_cache(maxsize=1_000)
-def wish_of(declaration: Declaration) -> Wish:
+def rotation_request_of(declaration: Declaration) -> RotationRequest:
     """Return the requested strategy and weights in a worker's declaration."""
     if not declaration.digest:
         return NOTHING
     found = jsonio.loads(declaration.text.encode()).get(MEMBER) or {}
-    return Wish(found.get("strategy"), found.get("weights"))
+    return RotationRequest(found.get("strategy"), found.get("weights"))

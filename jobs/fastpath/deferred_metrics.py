@@ -43,7 +43,7 @@ def write_now() -> None:
 
 
 def _begin() -> None:
-    thread = threading.Thread(target=_run, name="ojs-tally", daemon=True)
+    thread = threading.Thread(target=_run, name="ojs-deferred-metrics", daemon=True)
     _begun.append(thread)
     if _begun[0] is thread:
         thread.start()
