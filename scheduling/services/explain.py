@@ -54,7 +54,10 @@ def explain(job: Job, viewer: str | None) -> list[Gate]:
         pool_cache.cache.clear()  # as a claim does if its plan follows from an old version
     if not pool_cache.current().by_name:
         return []
-    return [*_pools(eligible, found, viewer), *_rotations(job.queue, takers, found.rotations, viewer)]
+    return [
+        *_pools(eligible, found, viewer),
+        *_rotations(job.queue, takers, found.rotations, viewer),
+    ]
 
 
 def eligible_pools(queue: str, tenant: str) -> EligiblePools:
