@@ -17,7 +17,7 @@ from jobs.models import Job
 from jobs.services.outcome.cancel import end
 from tests.concurrency import until
 from tests.federation.stub import Stub, refusal
-from tests.federation.wire import answer, federate, job, place, send, told
+from tests.federation.wire import answer, event_data, federate, job, place, send
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -252,7 +252,7 @@ def test_waiting_job_is_given_up_for_a_later_one_and_told(eu: Stub) -> None:
     expected = [{"federation_id": federation_id, "outcome": "cancelled", "job_id": made["id"]}]
     assert first == again == expected
     assert is_cancelled(made["id"])
-    (event,) = told(Kind.FEDERATION_CONFLICT)
+    (event,) = event_data(Kind.FEDERATION_CONFLICT)
     assert event["outcome"] == "cancelled"
     assert (event["winner_region"], event["winner_job_id"]) == ("eu", asked["job_id"])
 
@@ -365,7 +365,7 @@ def test_job_that_was_started_there_or_is_later_is_given_up_here(
 
     assert is_cancelled(made["id"])
     assert not Doubt.objects.exists()
-    (event,) = told(Kind.FEDERATION_CONFLICT)
+    (event,) = event_data(Kind.FEDERATION_CONFLICT)
     assert (event["outcome"], event["winner_region"]) == ("cancelled", "eu")
 
 
@@ -377,7 +377,7 @@ def test_job_that_was_started_in_both_regions_is_told(eu: Stub) -> None:
     asked(DoubtResolver(), eu, Outcome.RAN)
 
     assert not is_cancelled(made["id"])
-    (event,) = told(Kind.FEDERATION_CONFLICT)
+    (event,) = event_data(Kind.FEDERATION_CONFLICT)
     assert event["outcome"] == "ran"
 
 

@@ -12,7 +12,7 @@ from federation.services.health.breakers import Verdict, admit, record_outcome
 from federation.services.registry.configure import delete_region, put_region
 from jobs.domain.events import Kind
 from tests.concurrency import at_once
-from tests.federation.wire import told
+from tests.federation.wire import event_data
 from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -70,7 +70,7 @@ def test_failures_of_many_are_all_counted_and_open_it_once() -> None:
     at_once([lambda: record_outcome("eu", Permit(), FAILED, RULES)] * 6)
 
     assert (row().breaker, row().failures) == ("open", 5)
-    assert len(told(Kind.CIRCUIT_OPENED)) == 1
+    assert len(event_data(Kind.CIRCUIT_OPENED)) == 1
     assert row().last_error == "HTTP 500"
 
 
@@ -96,7 +96,7 @@ def test_probe_that_fails_opens_it_again_and_one_that_succeeds_closes_it() -> No
     record_outcome("eu", permit, DONE, RULES)
 
     assert (row().breaker, row().failures) == ("closed", 0)
-    assert len(told(Kind.CIRCUIT_CLOSED)) == 1
+    assert len(event_data(Kind.CIRCUIT_CLOSED)) == 1
 
 
 def test_what_became_of_a_call_to_a_deleted_region_is_forgotten() -> None:

@@ -343,7 +343,7 @@ def adoption_of(job: Job, region: str = AP, **members: Any) -> Replica:
     return one
 
 
-def told() -> list[tuple[str | None, Any]]:
+def adoption_events() -> list[tuple[str | None, Any]]:
     """Return job and outcome of each event about a job of this region that was adopted."""
     found = Event.objects.filter(kind=Kind.FEDERATION_CONFLICT, job_id__isnull=False)
     return [(str(one.job_id), (one.data or {}).get("outcome")) for one in found]
@@ -361,7 +361,7 @@ def test_failover_what_still_waits_when_a_region_returns_is_cancelled(waits: Sta
     assert close_adoptions(required()) == 1
 
     assert state(job.id) is State.CANCELLED
-    assert told() == [(job.id, "cancelled")]
+    assert adoption_events() == [(job.id, "cancelled")]
     assert close_adoptions(required()) == 0
     assert_store_is_sound()
 
@@ -376,7 +376,7 @@ def test_failover_what_ran_when_a_region_returns_is_left_alone_and_told(has: Sta
     close_adoptions(required())
 
     assert state(job.id) is has
-    assert told() == [(job.id, "ran")]
+    assert adoption_events() == [(job.id, "ran")]
 
 
 @pytest.mark.parametrize("change", [{"tenant": "mallory"}, {"federation_id": OTHER}])
@@ -389,7 +389,7 @@ def test_failover_nobody_ends_jobs_of_another_tenant_or_id(change: dict[str, Any
     assert close_adoptions(required()) == 1
 
     assert state(job.id) is State.AVAILABLE
-    assert told() == []
+    assert adoption_events() == []
 
 
 @spec("federation 6")

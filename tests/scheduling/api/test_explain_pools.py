@@ -202,16 +202,16 @@ def test_turns_of_a_strict_pool_come_in_their_order(api: Client) -> None:
     put("p", "a", "b", "c", strategy="strict")
     jobs = fill(a=2, c=1)
 
-    def told() -> dict[str, Any]:
+    def rotation_gate_of() -> dict[str, Any]:
         return gate(explained(api, jobs["c"][0]), "turns")
 
-    assert "comes after a (2 times)." in told()["message"]
-    assert told()["numbers"] == {"place": 2, "waited_turns": 0, "owed": 0}
+    assert "comes after a (2 times)." in rotation_gate_of()["message"]
+    assert rotation_gate_of()["numbers"] == {"place": 2, "waited_turns": 0, "owed": 0}
     taken(2, pool="p")
-    assert "queue c is next." in told()["message"]
+    assert "queue c is next." in rotation_gate_of()["message"]
     fill(a=120)
-    assert "comes after a (200 times), and more turns" in told()["message"]
-    assert "place" not in told()["numbers"]
+    assert "comes after a (200 times), and more turns" in rotation_gate_of()["message"]
+    assert "place" not in rotation_gate_of()["numbers"]
 
 
 @spec("FS-8.1")

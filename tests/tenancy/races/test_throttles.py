@@ -17,7 +17,7 @@ from tenancy.services.throttles import begin, expire, extend, release
 from tenancy.services.watch import watch
 from tests.concurrency import at_once
 from tests.tenancy.noise import backlog, choose, noise
-from tests.tenancy.wire import told
+from tests.tenancy.wire import event_data
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -27,8 +27,8 @@ REASONS = ["queue_depth_ratio_exceeded"]
 def assert_events_match_store() -> None:
     """Check that the events of begun and ended throttles match the stored throttles."""
     counts = Throttle.objects.filter(hold="applied").count()
-    ended = len(told(Kind.TENANT_THROTTLE_RELEASED))
-    assert len(told(Kind.TENANT_THROTTLED)) - ended == counts
+    ended = len(event_data(Kind.TENANT_THROTTLE_RELEASED))
+    assert len(event_data(Kind.TENANT_THROTTLED)) - ended == counts
 
 
 def test_two_leaders_throttle_a_tenant_once(settings: Any) -> None:
@@ -39,7 +39,7 @@ def test_two_leaders_throttle_a_tenant_once(settings: Any) -> None:
     at_once([watch] * 6)
     at_once([lambda: begin("blue", REASONS, active=0)] * 6)
 
-    assert len(told(Kind.TENANT_THROTTLED)) == 1
+    assert len(event_data(Kind.TENANT_THROTTLED)) == 1
     assert_events_match_store()
 
 
