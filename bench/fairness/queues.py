@@ -7,7 +7,7 @@ from random import Random
 
 from bench.fairness.fetchers import Answer, Fetched
 from bench.fairness.finding import Finding, at_most
-from bench.fairness.shares import longest_wait, most_apart, shares_of, worst_share
+from bench.fairness.shares import longest_wait, shares_of, widest_gap, worst_share
 from bench.fairness.stage import Order, Stage, Start
 
 MIXED, WINDOW, POINTS = 50, 1000, 2.0  # jobs of a FETCH at most
@@ -127,9 +127,9 @@ def cycles(stage: Stage, size: Size) -> Iterator[Finding]:
         stage.fill(dict.fromkeys(names, size.turns // 10 + stage.number * most + MARGIN))
         wish = stage.pool(f"c{most}", queues=names)
         order = stage.order(names, stage.fetchers().fetch(wish, size.turns, most))
-        apart = most_apart(order.queues(), names)
+        gap = widest_gap(order.queues(), names)
         title = f"10 queues, {stage.number} fetchers of 1..{most}: turns that two differ by"
-        yield at_most("round-robin", title, stage.number, apart, "one per fetcher")
+        yield at_most("round-robin", title, stage.number, gap, "one per fetcher")
 
 
 def conserved(stage: Stage, size: Size) -> Iterator[Finding]:

@@ -11,8 +11,8 @@ from django.db import connection
 from bench.fairness.shares import (
     jain,
     longest_wait,
-    most_apart,
     shares_of,
+    widest_gap,
     worst_jain,
     worst_share,
 )
@@ -71,9 +71,9 @@ def test_a_wait_counts_while_there_are_jobs() -> None:
 
 
 def test_turns_apart_are_those_of_any_run() -> None:
-    assert most_apart("abcabc", "abc") == 1
-    assert most_apart("abbbca", "abc") == 3
-    assert most_apart("ccc", "ab") == 0
+    assert widest_gap("abcabc", "abc") == 1
+    assert widest_gap("abbbca", "abc") == 3
+    assert widest_gap("ccc", "ab") == 0
 
 
 def test_jains_index_is_one_for_equals_and_small_for_one_who_has_all() -> None:

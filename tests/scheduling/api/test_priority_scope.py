@@ -8,7 +8,7 @@ from django.test import override_settings
 
 from jobs.services.operate.queues import pause
 from tests.factories import stored_ids
-from tests.scheduling.pools import get, one_by_one, put, send, taken, turns
+from tests.scheduling.pools import get, one_by_one, put, queue_order, send, taken
 from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -145,9 +145,9 @@ def test_owed_queues_still_win(fetching: Fetching) -> None:
 def test_a_change_counts_for_the_next_fetch_and_is_undone_by_leaving_it_out() -> None:
     fill("a0", "a0", "b9", "b9")
 
-    assert turns(1, queues=["a", "b"]) == "a"
+    assert queue_order(1, queues=["a", "b"]) == "a"
     configure("global")
     assert one_by_one(1, queues=["a", "b"]) == "b"
     assert send("PUT", "admin/scheduling/config", {}).status_code == 200
     assert get("admin/scheduling/config")["priority_scope"] == "queue"
-    assert turns(1, queues=["a", "b"]) == "a"
+    assert queue_order(1, queues=["a", "b"]) == "a"

@@ -11,7 +11,7 @@ from tests.scheduling.pools import PREVENTED
 from tests.scheduling.served.conftest import Served
 from tests.spec import spec
 
-both_sizes = pytest.mark.parametrize("fetching", ["turns", "one_by_one"])
+both_sizes = pytest.mark.parametrize("fetching", ["queue_order", "one_by_one"])
 
 
 @spec("FS-6.1-b")
@@ -90,7 +90,7 @@ def test_without_isolation_any_pool_may_have_a_job(served: Served) -> None:
     served.put("a", "q")
     served.put("b", "q")
 
-    assert [served.turns(pool=pool) for pool in "ab"] == ["q", "q"]
+    assert [served.queue_order(pool=pool) for pool in "ab"] == ["q", "q"]
 
 
 @both_sizes
@@ -149,7 +149,7 @@ def test_a_queue_of_any_weight_is_served_within_a_bound(served: Served) -> None:
     served.fill(a=1002, b=1)
     served.put("p", strategy="weighted", queues={"a": 1000, "b": 1})
 
-    order = "".join(served.turns(100, pool="p") for _ in range(11))
+    order = "".join(served.queue_order(100, pool="p") for _ in range(11))
 
     assert order.index("b") <= 1002
 
@@ -164,7 +164,7 @@ def test_a_queue_that_waited_for_the_interval_is_next(served: Served) -> None:
     # the first queue has far more jobs than a client can fetch in a second
     order = ""
     while "l" not in order and served.fetch(1, queues=["other"]) == []:
-        order += served.turns(pool="p")
+        order += served.queue_order(pool="p")
         assert len(order) < 2000
 
     assert order[0] == "c"
