@@ -28,11 +28,11 @@ AGES = [
 @register("ojs")
 def check_settings(**_options: Any) -> list[CheckMessage]:
     """Report unknown keys, impossible values and extensions that cannot be imported."""
-    known = {field.name for field in fields(Conf)}
+    names = {field.name for field in fields(Conf)}
     found: list[CheckMessage] = [
         Error(f"OJS[{key!r}] is not a setting", id="ojs.E001")
         for key in getattr(settings, "OJS", {})
-        if key.lower() not in known
+        if key.lower() not in names
     ]
     found += [
         Error(f"OJS[{field.name.upper()!r}] is {value!r}: use a positive number", id="ojs.E006")

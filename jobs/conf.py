@@ -100,8 +100,8 @@ def conf() -> Conf:
 
 def from_mapping(raw: Mapping[str, Any]) -> Conf:
     """Build a Conf from upper-case keys, sequences as tuples."""
-    known = {field.name for field in fields(Conf)}
-    chosen: dict[str, Any] = {k.lower(): v for k, v in raw.items() if k.lower() in known}
+    names = {field.name for field in fields(Conf)}
+    chosen: dict[str, Any] = {k.lower(): v for k, v in raw.items() if k.lower() in names}
     chosen |= {key: tuple(value) for key, value in chosen.items() if isinstance(value, list)}
     return Conf(**chosen)
 

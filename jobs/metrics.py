@@ -80,10 +80,10 @@ def observe_progress(queue: str, job_type: str, checkpoint_bytes: int | None) ->
 
 
 def _capped(kind: str, value: str) -> str:
-    known = _names.setdefault(kind, set())
-    if value not in known and len(known) >= MOST_QUEUES:
+    seen = _names.setdefault(kind, set())
+    if value not in seen and len(seen) >= MOST_QUEUES:
         return "_other"
-    known.add(value)
+    seen.add(value)
     return value
 
 

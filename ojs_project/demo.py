@@ -159,9 +159,9 @@ SCHEDULES: list[dict[str, Any]] = [
 
 def schedule() -> int:
     """Register the missing schedules; existing schedules keep their changes."""
-    known = set(CronEntry.objects.values_list("name", flat=True))
+    existing = set(CronEntry.objects.values_list("name", flat=True))
     for wanted in SCHEDULES:
-        if wanted["name"] not in known:
+        if wanted["name"] not in existing:
             register(decode_definition(wanted), SYSTEM, lambda _queue, _kind: None)
     return 0
 

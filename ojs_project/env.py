@@ -50,13 +50,13 @@ def integer(name: str, default: int = 0) -> int:
         raise ImproperlyConfigured(f"{name} is {raw!r}: use a whole number") from None
 
 
-def choice(name: str, known: tuple[str, ...]) -> str:
-    """Return one of `known`, the first of them by default. Raises ImproperlyConfigured."""
-    raw = text(name) or known[0]
-    for one in known:
+def choice(name: str, choices: tuple[str, ...]) -> str:
+    """Return one of `choices`, the first of them by default. Raises ImproperlyConfigured."""
+    raw = text(name) or choices[0]
+    for one in choices:
         if raw.lower() == one.lower():
             return one
-    raise ImproperlyConfigured(f"{name} is {raw!r}: use one of {', '.join(known)}")
+    raise ImproperlyConfigured(f"{name} is {raw!r}: use one of {', '.join(choices)}")
 
 
 def decimal(name: str, default: float = 0.0) -> float:

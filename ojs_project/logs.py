@@ -83,9 +83,9 @@ def _category(record: logging.LogRecord) -> str | None:
     return named or _of_logger(CATEGORIES, record.name)
 
 
-def _of_logger(known: dict[str, str], name: str) -> str | None:
+def _of_logger(named: dict[str, str], name: str) -> str | None:
     """Return the entry of a logger or of a logger above it."""
-    return next((known[one] for one in known if name == one or name.startswith(f"{one}.")), None)
+    return next((named[one] for one in named if name == one or name.startswith(f"{one}.")), None)
 
 
 def _plain(value: object) -> str:

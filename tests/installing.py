@@ -13,8 +13,8 @@ def installing(*extensions: Extension) -> Iterator[None]:
     """Put these extensions in the place of the installed extensions, in this order."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "installed", lambda: extensions)
-        registry.known.cache_clear()
+        registry.by_hook.cache_clear()
         try:
             yield
         finally:
-            registry.known.cache_clear()
+            registry.by_hook.cache_clear()

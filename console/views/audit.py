@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from console.views.base import PageView
 from jobs.domain.times import read_form_time
-from jobs.services.audit.audit import AuditFilter, known_actions, page
+from jobs.services.audit.audit import AuditFilter, page, recorded_actions
 
 SIZE = 50
 PLACE = re.compile(r"[1-9][0-9]{0,17}")
@@ -41,7 +41,7 @@ class Audit(PageView):
             entries=found,
             wanted=given,
             outcomes=OUTCOMES,
-            actions=known_actions(),
+            actions=recorded_actions(),
             is_empty=not any(given.values()),
             is_first=before is None,
             first_link=link,

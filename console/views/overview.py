@@ -23,7 +23,7 @@ class Overview(PageView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the counts; a fixed number of statements."""
         depths = queues.depths(self.tenant)
-        found = queues.all_stats(limit=QUEUES, tenant=self.tenant, known=depths)
+        found = queues.all_stats(limit=QUEUES, tenant=self.tenant, by_queue=depths)
         return super().get_context_data(
             totals=queues.totals(depths),
             queues=found,

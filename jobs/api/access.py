@@ -14,7 +14,7 @@ from jobs.domain.errors import PermissionDenied, TenantMismatch, Unauthenticated
 from jobs.domain.job import JobKind
 from jobs.domain.permits import Required
 from jobs.permits import table
-from jobs.services.access.api_keys import Known, cache
+from jobs.services.access.api_keys import CachedKey, cache
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 SUBJECT = "ojs.tls_subject"  # of a certificate, set by `transport`: no header can have this name
@@ -188,9 +188,9 @@ def authenticate(request: HttpRequest, wanted: Required) -> Principal:
     if wanted.scope is None or conf().auth == "off":
         return OPEN
     key = _key(request)
-    known = _known(key) if key is not None else _certified(request) or _session(request)
-    known.require(wanted)
-    return known
+    principal = _of_key(key) if key is not None else _certified(request) or _session(request)
+    principal.require(wanted)
+    return principal
 
 
 def _key(request: HttpRequest) -> str | None:
@@ -203,10 +203,10 @@ def _key(request: HttpRequest) -> str | None:
 
 
 def _session(request: HttpRequest) -> Principal:
-    known = staff(request)
-    if known is None:
+    member = staff(request)
+    if member is None:
         raise Unauthenticated("an API key is required", headers=CHALLENGE)
-    return Principal(known.name, keys.Grant(frozenset(), known.tenant), holds=known.holds)
+    return Principal(member.name, keys.Grant(frozenset(), member.tenant), holds=member.holds)
 
 
 def _certified(request: HttpRequest) -> Principal | None:
@@ -214,28 +214,28 @@ def _certified(request: HttpRequest) -> Principal | None:
     subject = request.META.get(SUBJECT)
     if not subject:
         return None
-    known = cache.of_subject(subject)
-    if known is None:
+    key = cache.of_subject(subject)
+    if key is None:
         raise Unauthenticated("the certificate belongs to no API key", headers=CHALLENGE)
-    return _still(known, timezone.now())
+    return _still(key, timezone.now())
 
 
-def _known(text: str) -> Principal:
+def _of_key(text: str) -> Principal:
     parts = keys.split(text)
-    known = cache.get(parts[0]) if parts else None
+    key = cache.get(parts[0]) if parts else None
     now = timezone.now()
-    if parts is None or known is None or not known.is_opened_by(parts[1], now):
+    if parts is None or key is None or not key.is_opened_by(parts[1], now):
         raise Unauthenticated("the API key is not valid", headers=CHALLENGE)
-    return _still(known, now)
+    return _still(key, now)
 
 
-def _still(known: Known, now: datetime) -> Principal:
+def _still(key: CachedKey, now: datetime) -> Principal:
     """Return the principal of a key. Raises Unauthenticated when it has ended."""
-    if known.why_not:
-        raise _ended(known.why_not, "the API key was revoked")
-    if known.expires_at and known.expires_at <= now:
+    if key.why_not:
+        raise _ended(key.why_not, "the API key was revoked")
+    if key.expires_at and key.expires_at <= now:
         raise _ended("token_expired", "the API key has expired")
-    return Principal(known.name, known.grant)
+    return Principal(key.name, key.grant)
 
 
 def _ended(reason: str, message: str) -> Unauthenticated:

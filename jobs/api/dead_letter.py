@@ -205,8 +205,8 @@ def decode_body_filter(body: Mapping[str, Any], tenant: str | None) -> DeadLette
     given: Mapping[str, Any] = {} if raw is None else raw
     if not isinstance(given, Mapping):
         raise InvalidRequest.field("filter", "must be an object", raw)
-    known = {*FILTER_TEXTS, "since", "until", "older_than"}
-    if unknown := sorted(set(given) - known):
+    accepted = {*FILTER_TEXTS, "since", "until", "older_than"}
+    if unknown := sorted(set(given) - accepted):
         raise InvalidRequest.field(f"filter.{unknown[0]}", "is not something to filter by")
     texts = {name: _text_of(given, name) for name in FILTER_TEXTS}
     until = moment_of(given.get("until"), "filter.until")

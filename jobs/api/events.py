@@ -117,8 +117,8 @@ class EventCollection(OJSView):
         if newest:
             answer["cursor"] = newest
         if not after:
-            known = window.offset + len(found) + has_more
-            answer["pagination"] = window.answer(known)
+            total = window.offset + len(found) + has_more
+            answer["pagination"] = window.answer(total)
         return Answer(answer)
 
 

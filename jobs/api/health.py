@@ -14,7 +14,7 @@ from jobs.domain.errors import NotFound
 from jobs.domain.times import format_time
 from jobs.services.health.health import Health, health, is_migrated, lacking, uptime_seconds
 from jobs.services.workers.draining import is_draining
-from jobs.services.workers.held import may_know
+from jobs.services.workers.held import may_see
 from jobs.services.workers.workers import worker_health
 
 BACKEND = obj(
@@ -176,7 +176,7 @@ class WorkerHealth(OJSView):
 
         503 when it is about to leave or was silent for long.
         """
-        if "\0" in worker_id or not may_know(worker_id, self.principal.tenant):
+        if "\0" in worker_id or not may_see(worker_id, self.principal.tenant):
             raise NotFound.of("worker", worker_id)
         found = worker_health(worker_id)
         return Answer(

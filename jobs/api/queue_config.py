@@ -9,7 +9,7 @@ from jobs.api.admin.queues import OF_DETAIL, PAUSED_AT, queue_detail
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.queues import encode_config, known_name
+from jobs.api.queues import checked_name, encode_config
 from jobs.api.schemas import OBJECT, QUEUE, Schema, obj
 from jobs.api.schemas.queues import CONFIG_CHANGE, QUEUE_RATE, STRICT_CHANGE
 from jobs.domain.errors import InvalidRequest
@@ -44,7 +44,7 @@ class QueueConfig(OJSView):
     @operation("getQueueConfig", {200: obj(CONFIGURATION)}, refusals=(404,))
     def get(self, request: Request, name: str) -> Answer:
         """Show the configuration of a queue; `_default`: of new queues."""
-        config = template() if name == TEMPLATE else config_of(known_name(name))
+        config = template() if name == TEMPLATE else config_of(checked_name(name))
         return Answer(encode_config(name, config))
 
     @operation("setQueueConfig", {200: CONFIGURED}, body=CONFIG_CHANGE)

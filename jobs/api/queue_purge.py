@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.queues import WAITING, known_name
+from jobs.api.queues import WAITING, checked_name
 from jobs.api.schemas import BOOLEAN, STATE, array, integer, obj, optional
 from jobs.api.schemas.queues import PERIOD
 from jobs.domain.caller import Caller
@@ -65,7 +65,7 @@ def _purged(name: str, body: Mapping[str, Any], caller: Caller) -> Answer:
         older_ms = None if older is None else parse_period(older)
     except ValueError as problem:
         raise InvalidRequest.field("older_than", str(problem), older) from problem
-    gone, is_truncated = purge(known_name(name), states, caller.name, older_than_ms=older_ms)
+    gone, is_truncated = purge(checked_name(name), states, caller.name, older_than_ms=older_ms)
     facts = {"states": [state.value for state in states], "purged_count": gone}
     record(caller, "queue.purged", name, data=facts)
     answer: dict[str, Any] = {

@@ -161,7 +161,7 @@ def decode_new(body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     return name, {**{key: body[key] for key in BESIDE if key in body}, **config}
 
 
-def known_name(name: str) -> str:
+def checked_name(name: str) -> str:
     """Return a name that may be a queue's. Raises NotFound."""
     if not QUEUE_PATTERN.fullmatch(name):
         raise NotFound.of("queue", name)
@@ -219,7 +219,7 @@ class QueueDetail(OJSView):
     )
     def get(self, request: Request, name: str) -> Answer:
         """Show a queue with its numbers; a key bound to a tenant sees those of its jobs."""
-        numbers = stats(known_name(name), self.principal.tenant)
+        numbers = stats(checked_name(name), self.principal.tenant)
         shown = encode_stats(numbers)
         return Answer(
             {**shown, "state": shown["status"], "created_at": format_time(numbers.created_at)}
@@ -251,7 +251,7 @@ class QueueDetail(OJSView):
         target = body.get("target_queue", request.query_params.get("target_queue"))
         if target is not None:
             target = members.queue_name("target_queue", target)
-        gone = delete(known_name(name), strategy, self.principal.name, target)
+        gone = delete(checked_name(name), strategy, self.principal.name, target)
         facts: dict[str, Any] = {"strategy": strategy, "jobs_affected": gone.jobs_affected}
         if strategy == "move":
             facts["target_queue"] = target
@@ -274,7 +274,7 @@ class QueueStatistics(OJSView):
     @operation("getQueueStats", {200: QUEUE_STATS}, refusals=(404,))
     def get(self, request: Request, name: str) -> Answer:
         """Show the numbers of a queue; a key bound to a tenant sees those of its jobs alone."""
-        return Answer(encode_stats(stats(known_name(name), self.principal.tenant)))
+        return Answer(encode_stats(stats(checked_name(name), self.principal.tenant)))
 
 
 class QueuePriorities(OJSView):
@@ -303,7 +303,7 @@ class QueuePriorities(OJSView):
 
         At most 10,000 are counted per priority and tenant, and 100,000 in all.
         """
-        counts = priorities(known_name(name), self.principal.tenant)
+        counts = priorities(checked_name(name), self.principal.tenant)
         total = sum(counts.values())
         is_estimate = total >= LOOKED or any(number >= MOST for number in counts.values())
         shown: dict[str, Any] = {

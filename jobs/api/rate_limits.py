@@ -183,7 +183,7 @@ class RateLimitDetail(OJSView):
     )
     def get(self, request: Request, key: str) -> Answer:
         """Show a limit; it exists once a job, a queue or an override has used its key."""
-        return Answer(encode(limits.state(known_key(key), self.principal.tenant)))
+        return Answer(encode(limits.state(checked_key(key), self.principal.tenant)))
 
     @operation(
         "overrideRateLimit",
@@ -203,7 +203,7 @@ class RateLimitDetail(OJSView):
         if policy == LimitPolicy(on_limit=policy.on_limit):
             raise InvalidRequest.field("limit", "or concurrency, rate or throttle is required")
         until = _until(body)
-        return Answer(encode(limits.override(known_key(key), policy, until, self.caller)))
+        return Answer(encode(limits.override(checked_key(key), policy, until, self.caller)))
 
     @operation(
         "endRateLimitOverride",
@@ -214,11 +214,11 @@ class RateLimitDetail(OJSView):
     )
     def delete(self, request: Request, key: str) -> Answer:
         """End an override: the limits of jobs apply again."""
-        limits.end_override(known_key(key), self.caller)
+        limits.end_override(checked_key(key), self.caller)
         return Answer(None, status=204)
 
 
-def known_key(key: str) -> str:
+def checked_key(key: str) -> str:
     """Return a name that may be a limit's. Raises NotFound."""
     if not KEY.fullmatch(key):
         raise NotFound.of("rate limit", key)

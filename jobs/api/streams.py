@@ -19,7 +19,7 @@ from jobs.api.jobs import JobDetail
 from jobs.api.media import SERVED, STREAM_TYPE
 from jobs.api.members import queue_name
 from jobs.api.openapi import operation
-from jobs.api.queues import known_name
+from jobs.api.queues import checked_name
 from jobs.api.schemas import text
 from jobs.conf import conf
 from jobs.domain.errors import InvalidRequest
@@ -162,7 +162,7 @@ class QueueEvents(StreamView):
     def get(self, request: Request, name: str) -> Any:
         """Follow one queue as server-sent events; Last-Event-ID resumes."""
         wanted = replace(event_filter(request, self.principal.tenant), queues=(name,))
-        stats(known_name(name))
+        stats(checked_name(name))
         return follow(self, Plan(f"queue:{name}", Scope(queue=name), wanted, render(wanted.types)))
 
 

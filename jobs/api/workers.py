@@ -36,7 +36,7 @@ POOL_HEADER = "HTTP_X_OJS_POOL"  # applies if the body names no pool
 class WorkerView(OJSView):
     """Base of endpoints for workers."""
 
-    def known(self, ids: Iterable[str]) -> dict[str, OJSError | None]:
+    def answerable(self, ids: Iterable[str]) -> dict[str, OJSError | None]:
         """Return the job ids that the caller may see, and a refusal for each job it may not answer.
 
         A key without limits costs no statement.
@@ -60,12 +60,12 @@ class WorkerView(OJSView):
         """Return a report with the pool that the caller's key is bound to, if any."""
         return replace(report, pool=self.principal.pool(report.pool))
 
-    def known_id(self, job_id: str) -> str:
+    def require_answerable(self, job_id: str) -> str:
         """Return a job id that the caller may answer for. Raises NotFound, PermissionDenied."""
-        known = self.known([job_id])
-        if job_id not in known:
+        answerable = self.answerable([job_id])
+        if job_id not in answerable:
             raise NotFound.of("job", job_id)
-        if problem := known[job_id]:
+        if problem := answerable[job_id]:
             raise problem
         return job_id
 
@@ -108,7 +108,7 @@ class AckView(WorkerView):
     def acked(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Complete the job that a body names."""
         wanted = worker_codec.decode_ack(body)
-        self.known_id(wanted.job_id)
+        self.require_answerable(wanted.job_id)
         outcome = ack([wanted])[0]
         if isinstance(outcome, OJSError):
             raise outcome
@@ -148,7 +148,7 @@ class NackView(WorkerView):
     def nacked(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Fail the attempt of the job that a body names, or give the job back."""
         wanted = worker_codec.decode_nack(body)
-        self.known_id(wanted.job_id)
+        self.require_answerable(wanted.job_id)
         outcome = nack([wanted])[0]
         if isinstance(outcome, OJSError):
             raise outcome
@@ -191,9 +191,9 @@ class BatchView(WorkerView):
         """Apply all items."""
         raw = members.items(self.body(), self.member, conf().max_batch)
         wanted = [members.decode_item(self.decode, n, item) for n, item in enumerate(raw)]
-        known = self.known(item.job_id for item in wanted)
-        barred = {job_id: problem for job_id, problem in known.items() if problem}
-        mine = known.keys() - barred.keys()
+        answerable = self.answerable(item.job_id for item in wanted)
+        barred = {job_id: problem for job_id, problem in answerable.items() if problem}
+        mine = answerable.keys() - barred.keys()
         first = {item.job_id: item for item in reversed(wanted) if item.job_id in mine}
         # a repeated job id is answered as in a second request
         again = {i.job_id: i for i in wanted if i.job_id in first and i is not first[i.job_id]}
@@ -296,8 +296,10 @@ class Heartbeat(WorkerView):
             worker_codec.decode_heartbeat(self.body(), tenant=self.principal.tenant)
         )
         self.require_worker(report.worker_id)
-        known = self.known(report.active_ids)
-        mine = tuple(one for one in report.active_ids if one in known and known[one] is None)
+        answerable = self.answerable(report.active_ids)
+        mine = tuple(
+            one for one in report.active_ids if one in answerable and answerable[one] is None
+        )
         report = replace(report, active_ids=mine)
         return Answer(worker_codec.encode_heartbeat(heartbeat(report)))
 

@@ -15,7 +15,7 @@ CANCELLED, SCHEDULED, PENDING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Candidate:
     """A stored job with a fingerprint, or a job that is about to be stored."""
 
     id: str
@@ -27,18 +27,18 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One job of a request; `key` None: without a policy. `known` describes it once stored."""
+    """One job of a request; `key` None: without a policy. `candidate` describes it once stored."""
 
     policy: UniquePolicy | None
     key: str | None
-    known: Known
+    candidate: Candidate
 
 
 @dataclass(slots=True)
 class Verdict:
     """The decision on one job: stored unless `hit`; `schedule` replaces its own when set."""
 
-    hit: Known | None = None
+    hit: Candidate | None = None
     is_refused: bool = False  # otherwise the answer is the hit
     schedule: tuple[datetime | None, int | None] | None = None
 
@@ -52,14 +52,14 @@ class Decision:
 
 
 def decide(
-    asked: Sequence[Asked], stored: Mapping[str, Iterable[Known]], now: datetime
+    asked: Sequence[Asked], stored: Mapping[str, Iterable[Candidate]], now: datetime
 ) -> Decision:
     """Check each job in order against stored jobs and earlier jobs. Spec: contract 6.3.
 
     `stored` has the jobs by fingerprint. A refusal does not end the check: the caller chooses
     whether it concerns the job or the request.
     """
-    jobs = {key: list(known) for key, known in stored.items()}
+    jobs = {key: list(candidates) for key, candidates in stored.items()}
     decision = Decision([], [])
     for item in asked:
         verdict = Verdict()
@@ -67,15 +67,15 @@ def decide(
             of_key = jobs.setdefault(item.key, [])
             verdict = _verdict(item.policy, of_key, now, decision.cancels)
             if verdict.hit is None:
-                of_key.append(_moved(item.known, verdict.schedule))
+                of_key.append(_moved(item.candidate, verdict.schedule))
         decision.verdicts.append(verdict)
     return decision
 
 
 def _verdict(
-    policy: UniquePolicy, known: list[Known], now: datetime, cancels: list[str]
+    policy: UniquePolicy, candidates: list[Candidate], now: datetime, cancels: list[str]
 ) -> Verdict:
-    hits = [job for job in known if is_hit(policy, job, now)]
+    hits = [job for job in candidates if is_hit(policy, job, now)]
     if not hits:
         return Verdict()
     # at equal times the later job of this request, or the higher id
@@ -85,12 +85,14 @@ def _verdict(
     for job in hits:
         if job.state not in ENDED:
             cancels.append(job.id)
-            known[known.index(job)] = Known(job.id, CANCELLED, job.created_at, job.schedule)
+            candidates[candidates.index(job)] = Candidate(
+                job.id, CANCELLED, job.created_at, job.schedule
+            )
     keeps_time = policy.on_conflict is OnConflict.REPLACE_EXCEPT_SCHEDULE
     return Verdict(schedule=newest.schedule if keeps_time and newest.state == SCHEDULED else None)
 
 
-def is_hit(policy: UniquePolicy, job: Known, now: datetime) -> bool:
+def is_hit(policy: UniquePolicy, job: Candidate, now: datetime) -> bool:
     """Return whether a job with the same fingerprint counts for a new job with this policy."""
     if not policy.mask >> job.state & 1:
         return False
@@ -99,8 +101,8 @@ def is_hit(policy: UniquePolicy, job: Known, now: datetime) -> bool:
     return job.created_at + timedelta(milliseconds=policy.period_ms) > now
 
 
-def _moved(job: Known, schedule: tuple[datetime | None, int | None] | None) -> Known:
+def _moved(job: Candidate, schedule: tuple[datetime | None, int | None] | None) -> Candidate:
     if schedule is None:
         return job
     state = PENDING if job.state == PENDING else SCHEDULED
-    return Known(job.id, state, job.created_at, schedule)
+    return Candidate(job.id, state, job.created_at, schedule)

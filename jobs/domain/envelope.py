@@ -52,7 +52,7 @@ MANAGED: Final = frozenset(
         "progress", "progress_data", "progress_message",
     }
 )  # fmt: skip
-KNOWN: Final = frozenset(
+MEMBERS: Final = frozenset(
     {
         "specversion", "id", "type", "queue", "args", "meta", "priority", "timeout", "timeout_ms",
         "scheduled_at", "delay_until", "expires_at", "retry", "unique", "schema", "tags",
@@ -339,7 +339,7 @@ class _Reader:
         return {
             name: value
             for name, value in self.raw.items()
-            if name not in KNOWN and name not in MANAGED
+            if name not in MEMBERS and name not in MANAGED
         }
 
     def duration(self, name: str, *, low_ms: int) -> tuple[int | None, bool]:

@@ -107,8 +107,8 @@ def line_of(event: Recorded) -> Line | None:
         **_error(event.data.get("error")),
         **{fact: event.data.get(fact) for fact in shape.facts},
     }
-    known = {fact: value for fact, value in facts.items() if value is not None}
-    return Line(event.at, shape.level, name, known)
+    present = {fact: value for fact, value in facts.items() if value is not None}
+    return Line(event.at, shape.level, name, present)
 
 
 def _name(event: Recorded) -> str | None:

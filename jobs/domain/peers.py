@@ -33,13 +33,13 @@ def client_of(peer: str, forwarded: Iterable[str], trusted: Networks) -> str:
     by the peer after it. So entries are trusted from the end for as long as these peers are
     trusted; the entries before them may be forged.
     """
-    known = peer
+    client = peer
     for entry in reversed([part for value in forwarded for part in value.split(",")]):
-        address = _read(entry) if is_within(known, trusted) else None
+        address = _read(entry) if is_within(client, trusted) else None
         if address is None:
             break
-        known = str(address)
-    return known
+        client = str(address)
+    return client
 
 
 def _read(text: str) -> Address | None:

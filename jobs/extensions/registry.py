@@ -32,7 +32,7 @@ def installed() -> tuple[Extension, ...]:
     return found
 
 
-class _Known(dict[Callable[..., object], tuple[Any, ...]]):
+class _ImplementersByHook(dict[Callable[..., object], tuple[Any, ...]]):
     """The implementers of each hook, found at its first call.
 
     `functools.cache` would build a key at each call, since a hook is neither a text nor a number.
@@ -59,9 +59,9 @@ def _overrides(kind: type[Extension], hook: Callable[..., object]) -> bool:
     return inherited and getattr(kind, hook.__name__) is not hook
 
 
-known = _Known()
+by_hook = _ImplementersByHook()
 # Returns the extensions that override a hook of a group, in configured order:
 # `for extension in implementers(EnqueueHooks.prepare): extension.prepare(draft, caller)`.
-implementers: _Implementers = known.__getitem__
+implementers: _Implementers = by_hook.__getitem__
 
-read_anew(installed, known)
+read_anew(installed, by_hook)

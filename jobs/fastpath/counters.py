@@ -10,11 +10,11 @@ from typing import Any, Final
 from prometheus_client import values
 
 MULTI_PROCESS: Final = "PROMETHEUS_MULTIPROC_DIR"
-_known = {"pid": os.getpid()}
+_process = {"pid": os.getpid()}
 
 
 def _refresh() -> None:
-    _known["pid"] = os.getpid()
+    _process["pid"] = os.getpid()
 
 
 def install() -> None:
@@ -22,4 +22,4 @@ def install() -> None:
     if MULTI_PROCESS in os.environ:
         os.register_at_fork(after_in_child=_refresh)
         chosen: Any = values.MultiProcessValue
-        values.ValueClass = chosen(lambda: _known["pid"])
+        values.ValueClass = chosen(lambda: _process["pid"])

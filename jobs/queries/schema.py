@@ -58,7 +58,7 @@ def keep_release(found: Release) -> None:
 def outdated_functions() -> list[str]:
     """Return the stored functions that are missing or have another source, by name."""
     present = dict(run("schema_functions", {}))
-    return [name for name, known in _functions.hashes().items() if present.get(name) != known]
+    return [name for name, digest in _functions.hashes().items() if present.get(name) != digest]
 
 
 def install_functions(connection: BaseDatabaseWrapper) -> list[str]:

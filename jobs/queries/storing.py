@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from jobs.domain.duplicates import Known
+from jobs.domain.duplicates import Candidate
 from jobs.domain.states import CODES
 from jobs.queries.base import run, run_hot
 from jobs.queries.lifecycle import Discarded
@@ -26,7 +26,7 @@ class Placed(NamedTuple):
     hit: str | None
     hit_state: int | None
     woken: int | None
-    known: bool | None
+    exists: bool | None
 
 
 class Checking(IntEnum):
@@ -75,7 +75,7 @@ def enqueue(
 
 def hits(
     wanted: Sequence[tuple[str, int, int | None]],
-) -> tuple[datetime, dict[str, list[Known]]]:
+) -> tuple[datetime, dict[str, list[Candidate]]]:
     """Find the stored jobs that (fingerprint, states as bits, period in ms) may match.
 
     Returns the time of this transaction and the jobs by fingerprint, oldest first. No other
@@ -86,12 +86,12 @@ def hits(
         "states": [states for _, states, _ in wanted],
         "periods_ms": [period for _, _, period in wanted],
     }
-    found: dict[str, list[Known]] = {}
+    found: dict[str, list[Candidate]] = {}
     rows = run("hits", params)
     for _, n, job_id, state, created_at, scheduled_at in rows:
         if n is not None:
-            known = Known(job_id, state, created_at, (scheduled_at, None))
-            found.setdefault(wanted[n - 1][0], []).append(known)
+            candidate = Candidate(job_id, state, created_at, (scheduled_at, None))
+            found.setdefault(wanted[n - 1][0], []).append(candidate)
     return rows[0][0], found
 
 

@@ -38,15 +38,15 @@ class Returns:
     def give_back_lost_claims(self) -> None:
         """Give back the jobs of a claim whose answer was lost, instead of waiting for their leases.
 
-        The order matters: a job that ends meanwhile is in `known`, or its lease is gone by the
+        The order matters: a job that ends meanwhile is in `in_flight`, or its lease is gone by the
         flush.
         """
         if not self.may_have_lost_claims:
             return
-        known = self._in_flight.attempts()
+        in_flight = self._in_flight.attempts()
         if not self._acker.flush(RECONNECT_S):
             return
-        lost = [item for item in held_by(self._worker_id).items() if item not in known]
+        lost = [item for item in held_by(self._worker_id).items() if item not in in_flight]
         if lost:
             logger.warning("claim.lost", extra={"count": len(lost)})
             nack([self._requeue(job_id, attempt) for job_id, attempt in lost])

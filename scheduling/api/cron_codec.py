@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobs.api.members import queue_name
-from jobs.domain.envelope import KNOWN, MANAGED
+from jobs.domain.envelope import MANAGED, MEMBERS
 from jobs.domain.errors import InvalidRequest, shown
 from jobs.domain.states import state_of
 from jobs.domain.times import format_time
@@ -22,7 +22,7 @@ EXPRESSION = ("expression", "cron", "schedule")
 POLICIES = [policy.value for policy in Overlap]
 DEFAULTS: dict[str, Any] = {"args": [], "meta": {}, "options": {}}
 # Members of the job that a flat request may have, besides type, args, meta and options
-FLAT = sorted((KNOWN | {"version"}) - {"specversion", "id"})
+FLAT = sorted((MEMBERS | {"version"}) - {"specversion", "id"})
 
 
 def decode_definition(body: Mapping[str, Any]) -> Definition:

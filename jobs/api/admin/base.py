@@ -99,7 +99,7 @@ def plain(request: Request, name: str) -> str | None:
     return raw or None
 
 
-def known_worker_id(worker_id: str) -> str:
+def checked_worker_id(worker_id: str) -> str:
     """Return an id that may be a worker's. Raises NotFound."""
     if "\0" in worker_id:
         raise NotFound.of("worker", worker_id)

@@ -75,22 +75,22 @@ def job_detail(job: Job) -> bytes:
 
 def details(job: Job, replay: Replay | None) -> dict[str, Any]:
     """Return the operators' members beyond the envelope; one statement."""
-    known = progress_of(job)
+    progress = progress_of(job)
     shown: dict[str, Any] = {
         "errors": [] if job.errors is None else orjson.Fragment(job.errors),
         "error": None if job.error is None else orjson.Fragment(job.error),
         "result": None if job.result is None else orjson.Fragment(job.result),
         "retry_policy": orjson.loads(job.attributes).get("retry"),
-        "progress": known.fraction,
-        "progress_data": known.data,
-        "progress_message": known.message,
-        "progress_history": known.history,
+        "progress": progress.fraction,
+        "progress_data": progress.data,
+        "progress_message": progress.message,
+        "progress_history": progress.history,
         "metadata": _moments(job),
         **_tenant(job),
         **replay_facts(job, replay),
     }
-    if known.checkpoint is not None:
-        shown["checkpoint"] = known.checkpoint
+    if progress.checkpoint is not None:
+        shown["checkpoint"] = progress.checkpoint
     if job.lease_until is not None:
         shown["lease_until"] = job.lease_until
     if job.request_id is not None:

@@ -11,7 +11,7 @@ from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.paging import NUMBERED, admin_page
-from jobs.api.queues import COUNTS, STATUS, encode_config, known_name
+from jobs.api.queues import COUNTS, STATUS, checked_name, encode_config
 from jobs.api.schemas import BOOLEAN, NUMBER, OBJECT, QUEUE, TIME, component, integer, maybe, obj
 from jobs.domain.errors import NotFound
 from jobs.domain.queues import policy_of
@@ -129,7 +129,7 @@ class AdminQueue(OJSView):
     @operation("adminGetQueue", {200: DETAIL}, refusals=(404,))
     def get(self, request: Request, name: str) -> Answer:
         """Show a queue, its configuration and since when its oldest available job waits."""
-        return Answer(queue_detail(known_name(name), self.principal.tenant))
+        return Answer(queue_detail(checked_name(name), self.principal.tenant))
 
 
 class SwitchView(OJSView):

@@ -117,13 +117,13 @@ class SystemStats(OJSView):
         numbers, _ = visible_queues(self.principal.tenant, limit=500, offset=0)
         busiest = sorted(numbers, key=lambda queue: (-queue.depth, queue.name))
         page = busiest[window.offset : window.offset + window.limit]
-        known = rates_of((queue.name for queue in page), self.principal.tenant)
+        rates = rates_of((queue.name for queue in page), self.principal.tenant)
         return [
             {
                 "name": queue.name,
                 "depth": queue.depth,
                 "avg_duration_ms": queue.avg_duration_ms,
-                "error_rate": _error_rate(known.get(queue.name, Rates())),
+                "error_rate": _error_rate(rates.get(queue.name, Rates())),
             }
             for queue in page
         ]

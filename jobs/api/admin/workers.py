@@ -6,8 +6,8 @@ import orjson
 from rest_framework.request import Request
 
 from jobs.api.admin.base import (
+    checked_worker_id,
     chosen,
-    known_worker_id,
     list_of,
     listed,
     optional_text,
@@ -168,7 +168,7 @@ class OneWorkerView(OJSView):
 
         Raises NotFound, PermissionDenied.
         """
-        known_worker_id(worker_id)
+        checked_worker_id(worker_id)
         if self.principal.is_limited:
             self.principal.require_queues("direct workers", queues_of_worker(worker_id))
 
@@ -179,7 +179,7 @@ class AdminWorker(OneWorkerView):
     @operation("adminGetWorker", {200: DETAIL}, refusals=(404,))
     def get(self, request: Request, worker_id: str) -> Answer:
         """Show a worker and the jobs it holds."""
-        found = service.worker(known_worker_id(worker_id))
+        found = service.worker(checked_worker_id(worker_id))
         ids = service.active_jobs(worker_id)
         return Answer({**encode_worker(found), "active_job_ids": ids, **_handlers(found)})
 
@@ -196,7 +196,7 @@ class AdminWorker(OneWorkerView):
         """
         force = chosen(request, "force", ("true", "false")) == "true"
         self.require_own(worker_id)
-        with audited(self.caller, "worker.removed", known_worker_id(worker_id)) as data:
+        with audited(self.caller, "worker.removed", checked_worker_id(worker_id)) as data:
             data["returned_jobs"] = service.remove(worker_id, force=force)
         return Answer(None, status=204)
 

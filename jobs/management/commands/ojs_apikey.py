@@ -49,8 +49,8 @@ class Command(BaseCommand):
 
 def add_options(parser: CommandParser) -> None:
     """Declare the members of a key."""
-    known = ", ".join([*sorted(keys.GROUPS), *sorted(keys.SCOPES)])
-    parser.add_argument("--scopes", default="admin", help=f"comma-separated: {known}")
+    names = ", ".join([*sorted(keys.GROUPS), *sorted(keys.SCOPES)])
+    parser.add_argument("--scopes", default="admin", help=f"comma-separated: {names}")
     parser.add_argument("--tenant", help="bind the key to a tenant")
     parser.add_argument("--queues-enqueue", default="", help="comma-separated globs")
     parser.add_argument("--queues-fetch", default="", help="comma-separated globs")

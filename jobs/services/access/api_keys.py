@@ -29,7 +29,7 @@ USE_NOTED = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class CachedKey:
     """An API key as cached; `why_not` is the reason for which it is refused."""
 
     name: str
@@ -54,29 +54,29 @@ class KeyCache:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._entries: OrderedDict[str, tuple[float, Known | None]] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[float, CachedKey | None]] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, prefix: str) -> Known | None:
+    def get(self, prefix: str) -> CachedKey | None:
         """Return the key with this prefix; read it when the cache entry is too old."""
         return self._get(prefix, prefix=prefix)
 
-    def of_subject(self, subject: str) -> Known | None:
+    def of_subject(self, subject: str) -> CachedKey | None:
         """Return the key that belongs to certificates with this subject."""
         return self._get(f"={subject}", tls_subject=subject, revoked_at=None)
 
-    def _get(self, entered: str, **wanted: str | None) -> Known | None:
+    def _get(self, entered: str, **wanted: str | None) -> CachedKey | None:
         entry = self._entries.get(entered)
         now = monotonic()
         if entry and now < entry[0]:
             return entry[1]
-        known = _read(**wanted)
+        key = _read(**wanted)
         with self._lock:
-            self._entries[entered] = (now + conf().api_key_cache_ms / 1000, known)
+            self._entries[entered] = (now + conf().api_key_cache_ms / 1000, key)
             self._entries.move_to_end(entered)
             while len(self._entries) > CACHED:
                 self._entries.popitem(last=False)
-        return known
+        return key
 
     def clear(self) -> None:
         """Drop all entries, for tests and after a change in this process."""
@@ -87,7 +87,7 @@ class KeyCache:
 cache = KeyCache()
 
 
-def _read(**wanted: str | None) -> Known | None:
+def _read(**wanted: str | None) -> CachedKey | None:
     key = ApiKey.objects.filter(**wanted).first()
     if key is None:
         return None
@@ -103,7 +103,7 @@ def _read(**wanted: str | None) -> Known | None:
         key.region,
     )
     previous = None if key.previous_hash is None else bytes(key.previous_hash)
-    return Known(
+    return CachedKey(
         key.name,
         bytes(key.secret_hash),
         grant,

@@ -27,8 +27,8 @@ from jobs.services.audit.audit import record
 
 ACCOUNT: Final = "account"
 ADDRESS: Final = "address"
-KNOWN: Final = "known"
-KNOWN_DAYS: Final = 30
+FAMILIAR: Final = "known"
+FAMILIAR_DAYS: Final = 30
 MAX_NAME: Final = 150  # characters of a user name
 
 
@@ -38,15 +38,17 @@ class Attempt:
 
     address: str  # digests
     account: str
-    known: str
+    familiar: str  # account and address together
 
 
 def begin(name: str, source: str) -> Attempt:
     """Count a login whose password is about to be checked. Raises RateLimited."""
     network = _network(source)
-    known = _digest(name, network)
-    is_known = LoginWindow.objects.filter(kind=KNOWN, digest=known, ends_at__gt=Now()).exists()
-    attempt = Attempt(_digest(network), known if is_known else _digest(name), known)
+    familiar = _digest(name, network)
+    is_familiar = LoginWindow.objects.filter(
+        kind=FAMILIAR, digest=familiar, ends_at__gt=Now()
+    ).exists()
+    attempt = Attempt(_digest(network), familiar if is_familiar else _digest(name), familiar)
     shown = name[:MAX_NAME].replace("\x00", "")
     _count(ADDRESS, attempt.address, conf().login_address_failures, shown, source)
     _count(ACCOUNT, attempt.account, conf().login_account_failures, shown, source)
@@ -55,11 +57,11 @@ def begin(name: str, source: str) -> Attempt:
 
 def succeeded(attempt: Attempt) -> None:
     """Forget the failures of the account, and store that it is used at its address."""
-    until = timezone.now() + timedelta(days=KNOWN_DAYS)
+    until = timezone.now() + timedelta(days=FAMILIAR_DAYS)
     LoginWindow.objects.filter(kind=ADDRESS, digest=attempt.address).update(tries=F("tries") - 1)
     LoginWindow.objects.filter(kind=ACCOUNT, digest=attempt.account).delete()
     LoginWindow.objects.update_or_create(
-        kind=KNOWN, digest=attempt.known, defaults={"ends_at": until}
+        kind=FAMILIAR, digest=attempt.familiar, defaults={"ends_at": until}
     )
 
 

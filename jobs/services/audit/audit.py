@@ -140,7 +140,7 @@ def page(wanted: AuditFilter, *, before: int | None, size: int) -> tuple[list[Au
     return rows[:size], rows[size - 1].id if len(rows) > size else None
 
 
-def known_actions(looked: int = 500) -> list[str]:
+def recorded_actions(looked: int = 500) -> list[str]:
     """List the actions of the latest entries, for a form."""
     return sorted(set(Audit.objects.order_by("-id").values_list("action", flat=True)[:looked]))
 

@@ -114,21 +114,21 @@ def _declared(request: FetchRequest) -> FetchRequest:
     return _with(request, bindings.declared(request.worker_id))
 
 
-def _with(request: FetchRequest, known: Declaration) -> FetchRequest:
+def _with(request: FetchRequest, stored: Declaration) -> FetchRequest:
     """Complete a request from its worker's declaration; members of the request take precedence."""
     chooses_rotation = request.strategy is not None or request.weights is not None
     if request.declaration is not None and chooses_rotation:
         return request
-    rotation = NOTHING if chooses_rotation else rotation_request_of(known)
+    rotation = NOTHING if chooses_rotation else rotation_request_of(stored)
     weights = rotation.weights and {
         q: rotation.weights[q] for q in request.queues if q in rotation.weights
     }
     return replace(
         request,
-        declaration=known if request.declaration is None else request.declaration,
+        declaration=stored if request.declaration is None else request.declaration,
         strategy=request.strategy or rotation.strategy,
         weights=weights if request.weights is None else request.weights,
-        remembered=known.digest,
+        remembered=stored.digest,
     )
 
 

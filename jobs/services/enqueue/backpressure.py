@@ -64,20 +64,20 @@ def watch_pressure() -> int:
     return queries.pressure(WARNING)
 
 
-def is_bounded(known: Configuration, drafts: Sequence[JobDraft]) -> bool:
+def is_bounded(config: Configuration, drafts: Sequence[JobDraft]) -> bool:
     """Return whether one of the drafts goes to a bounded queue."""
-    return any(known.of(draft.queue).bound is not None for draft in drafts)
+    return any(config.of(draft.queue).bound is not None for draft in drafts)
 
 
-def bounds(known: Configuration, drafts: Sequence[JobDraft]) -> dict[str, Wanted]:
+def bounds(config: Configuration, drafts: Sequence[JobDraft]) -> dict[str, Wanted]:
     """Return the jobs and bytes that `drafts` add to each bounded queue."""
     given: dict[str, list[JobDraft]] = {}
     for draft in drafts:
-        if known.of(draft.queue).bound:
+        if config.of(draft.queue).bound:
             given.setdefault(draft.queue, []).append(draft)
     wanted = {}
     for queue, theirs in given.items():
-        bound = known.of(queue).bound
+        bound = config.of(queue).bound
         assert bound is not None  # noqa: S101 - only bounded queues are selected
         is_weighed = bound.max_size_bytes is not None
         size = sum(written(draft).size for draft in theirs) if is_weighed else 0

@@ -15,7 +15,7 @@ from jobs.domain.tracing import TRACE
 from jobs.extensions import EnqueueHooks, implementers
 from jobs.middleware import Wrapper, enqueue_wrappers
 from jobs.repeat import repeated
-from jobs.services.enqueue import backpressure, repeats
+from jobs.services.enqueue import backpressure, dedupe
 from jobs.services.enqueue.resolve_times import resolve_times
 from jobs.services.enqueue.store import store
 
@@ -48,7 +48,7 @@ def _stored(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:
 
 
 def _once(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:
-    outcomes = repeats.once(drafts, caller, lambda new: store(new, caller))
+    outcomes = dedupe.once(drafts, caller, lambda new: store(new, caller))
     for outcome in outcomes:
         if isinstance(outcome, OJSError):  # the job of the repeated request is gone
             raise outcome

@@ -10,7 +10,7 @@ from jobs.domain.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.repeat import repeated
-from jobs.services.enqueue import repeats
+from jobs.services.enqueue import dedupe
 from jobs.services.enqueue.enqueue import prepared_drafts
 from jobs.services.enqueue.insert import id_taken
 from jobs.services.enqueue.store import hold, refusals, store
@@ -46,7 +46,7 @@ def enqueue_each(
 
 def _once(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:
     with transaction.atomic():
-        return repeats.once(drafts, caller, lambda new: _in_order(new, caller))
+        return dedupe.once(drafts, caller, lambda new: _in_order(new, caller))
 
 
 def _in_order(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:

@@ -51,8 +51,8 @@ def once(ticket: Ticket, work: Callable[[], Reply]) -> Reply:
         with transaction.atomic() if ticket.is_atomic else nullcontext():
             if _claim(ticket):
                 return _answered(ticket, work)
-        if (known := _known(ticket)) is not None:
-            return known
+        if (reply := _stored_reply(ticket)) is not None:
+            return reply
     raise Conflict("the request with this key failed at this moment, try again")
 
 
@@ -77,7 +77,7 @@ def _answered(ticket: Ticket, work: Callable[[], Reply]) -> Reply:
     return reply
 
 
-def _known(ticket: Ticket) -> Reply | None:
+def _stored_reply(ticket: Ticket) -> Reply | None:
     row = BulkAnswer.objects.filter(**ticket.place).first()
     if row is None:
         return None

@@ -38,7 +38,7 @@ TRIES = 3  # how often a stale lane cache is refilled before the error is raised
 
 
 def insert(
-    known: configuration.Configuration,
+    config: configuration.Configuration,
     request: str | None,
     drafts: Sequence[JobDraft],
     keys: unique.Keys | None,
@@ -48,7 +48,7 @@ def insert(
     texts = [written(draft) for draft in drafts]
     limited = limits.of_drafts(drafts)
     for attempt in range(TRIES):
-        lane_keys = [_key(draft, limited.get(draft.id), known.types) for draft in drafts]
+        lane_keys = [_key(draft, limited.get(draft.id), config.types) for draft in drafts]
         try:
             # Inside the caller's transaction this is a savepoint. A taken id must not spoil the
             # transaction, and a new lane must not stay locked while the next try waits for locks
@@ -63,7 +63,7 @@ def insert(
                 ]
                 if keys is not None:
                     _add_fingerprints(rows, drafts, keys)
-                placed = _place(rows, known.version, checking, may_gather=_may_gather(drafts[0]))
+                placed = _place(rows, config.version, checking, may_gather=_may_gather(drafts[0]))
         except IntegrityError as problem:
             raise _duplicate(drafts, problem) from problem
         except DatabaseError as problem:

@@ -29,10 +29,10 @@ def store(
 
 
 def _store(drafts: Sequence[JobDraft], caller: Caller, *, keep_going: bool) -> list[Job | OJSError]:
-    known = configuration.of_queues({draft.queue for draft in drafts})
-    for queue, rate in configuration.rates(known, drafts).items():
+    config = configuration.of_queues({draft.queue for draft in drafts})
+    for queue, rate in configuration.rates(config, drafts).items():
         configure(queue, {"rate_limit": rate})
-    return _store_by(known, configuration.apply(known, drafts), caller, keep_going=keep_going)
+    return _store_by(config, configuration.apply(config, drafts), caller, keep_going=keep_going)
 
 
 def hold(drafts: Sequence[JobDraft]) -> None:
@@ -62,8 +62,8 @@ def refusals(drafts: Sequence[JobDraft], caller: Caller) -> dict[int, OJSError]:
     """Return the reasons for which extensions refuse drafts, by position."""
 
     def run() -> dict[int, OJSError]:
-        known = configuration.of_queues({draft.queue for draft in drafts})
-        return _refusals(drafts, caller, known.version)
+        config = configuration.of_queues({draft.queue for draft in drafts})
+        return _refusals(drafts, caller, config.version)
 
     return configuration.repeat_if_stale(run)
 
@@ -86,19 +86,19 @@ def _refuse(found: Mapping[int, OJSError], number: int) -> None:
 
 
 def _store_by(
-    known: configuration.Configuration, drafts: list[JobDraft], caller: Caller, *, keep_going: bool
+    config: configuration.Configuration, drafts: list[JobDraft], caller: Caller, *, keep_going: bool
 ) -> list[Job | OJSError]:
-    _refuse(_refusals(drafts, caller, known.version), len(drafts))
+    _refuse(_refusals(drafts, caller, config.version), len(drafts))
     for extension in implementers(EnqueueHooks.assign_version_keys):
-        extension.assign_version_keys(drafts, known.version)
+        extension.assign_version_keys(drafts, config.version)
     admitting = [
         extension
         for extension in implementers(EnqueueHooks.needs_admission)
-        if extension.needs_admission(drafts, caller, known.version)
+        if extension.needs_admission(drafts, caller, config.version)
     ]
-    is_limited = admitting or backpressure.is_bounded(known, drafts)
-    admit = partial(_admit, admitting, known, caller) if is_limited else None
-    write = partial(insert, known, caller.request_id)
+    is_limited = admitting or backpressure.is_bounded(config, drafts)
+    admit = partial(_admit, admitting, config, caller) if is_limited else None
+    write = partial(insert, config, caller.request_id)
     if any(draft.unique is not None for draft in drafts):
         return unique.store(drafts, unique.InsertSteps(write, admit), caller, keep_going=keep_going)
     if admit is None:
@@ -110,15 +110,15 @@ def _store_by(
 
 def _admit(
     admitting: Sequence[EnqueueHooks],
-    known: configuration.Configuration,
+    config: configuration.Configuration,
     caller: Caller,
     drafts: Sequence[JobDraft],
 ) -> None:
     for extension in admitting:
         # fewer drafts than before: duplicates are not stored
-        if extension.needs_admission(drafts, caller, known.version):
+        if extension.needs_admission(drafts, caller, config.version):
             extension.admit(drafts, caller)
-    backpressure.admit(backpressure.bounds(known, drafts), caller)
+    backpressure.admit(backpressure.bounds(config, drafts), caller)
 
 
 def _jobs(stored: unique.Stored) -> list[Job | OJSError]:

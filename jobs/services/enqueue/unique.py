@@ -19,7 +19,7 @@ from django.db import transaction
 from jobs import queries
 from jobs.domain.caller import Caller
 from jobs.domain.draft import JobDraft
-from jobs.domain.duplicates import Asked, Decision, Known, decide
+from jobs.domain.duplicates import Asked, Candidate, Decision, decide
 from jobs.domain.errors import Duplicate, InvalidRequest, OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State, state_of
@@ -164,12 +164,12 @@ class _Request:
         self.is_last = is_last
 
     def run(self, *, keep_going: bool) -> list[Job | OJSError]:
-        now, known = queries.hits(_wanted(self.drafts, self.keys))
+        now, candidates = queries.hits(_wanted(self.drafts, self.keys))
         asked = [
-            Asked(draft.unique, key, _as_known(draft, now))
+            Asked(draft.unique, key, _as_candidate(draft, now))
             for draft, key in zip(self.drafts, self.keys, strict=True)
         ]
-        decision = decide(asked, known, now)
+        decision = decide(asked, candidates, now)
         refused = self._refusals(decision)
         if refused and not keep_going:
             raise refused[min(refused)]
@@ -245,7 +245,7 @@ def _wanted(drafts: Sequence[JobDraft], keys: Keys) -> list[tuple[str, int, int 
     return [(key, states, period) for key, (states, period) in joined.items()]
 
 
-def _as_known(draft: JobDraft, now: datetime) -> Known:
+def _as_candidate(draft: JobDraft, now: datetime) -> Candidate:
     """Return the state and times of a draft once it is stored."""
     due = draft.scheduled_at
     if draft.scheduled_in_ms is not None:
@@ -255,7 +255,7 @@ def _as_known(draft: JobDraft, now: datetime) -> Known:
         state = State.PENDING
     elif due is not None and due > now:
         state = State.SCHEDULED
-    return Known(draft.id, CODES[state], now, (draft.scheduled_at, draft.scheduled_in_ms))
+    return Candidate(draft.id, CODES[state], now, (draft.scheduled_at, draft.scheduled_in_ms))
 
 
 def _rescheduled(draft: JobDraft, schedule: tuple[datetime | None, int | None]) -> JobDraft:

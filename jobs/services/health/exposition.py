@@ -87,10 +87,10 @@ def _capped() -> Callable[[str, str], str]:
     seen: dict[str, set[str]] = {}
 
     def name(kind: str, value: str) -> str:
-        known = seen.setdefault(kind, set())
-        if value not in known and len(known) >= MOST_LABELS:
+        names = seen.setdefault(kind, set())
+        if value not in names and len(names) >= MOST_LABELS:
             return OTHER
-        known.add(value)
+        names.add(value)
         return value
 
     return name
@@ -101,7 +101,7 @@ class _Tenants:
     """The label of tenants: its name, if there is one, and the tenants that have values."""
 
     most: int  # 0: there is no label
-    known: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
 
     @classmethod
     def now(cls) -> "_Tenants":
@@ -120,7 +120,7 @@ class _Tenants:
         """Return the values of these labels; `seen` are the values that the metric has by now."""
         if not self.most:
             return tuple(labels)
-        key = (*labels, tenant if tenant in self.known else OTHER_TENANTS)
+        key = (*labels, tenant if tenant in self.named else OTHER_TENANTS)
         if key not in seen and len(seen) >= MOST_SERIES:
             return (*labels, OTHER_TENANTS)
         return key

@@ -60,16 +60,16 @@ class Vitals:
         """Start without a reading."""
         self._lock = threading.Lock()
         self._samples: deque[_Sample] = deque()
-        self._known: Vital | None = None
+        self._latest: Vital | None = None
         self._at = 0.0
 
     def now(self, max_age_s: float) -> Vital:
         """Return numbers that are at most `max_age_s` old."""
         with self._lock:
-            if self._known is None or monotonic() - self._at >= max_age_s * 0.9:
-                self._known = self._read()
+            if self._latest is None or monotonic() - self._at >= max_age_s * 0.9:
+                self._latest = self._read()
                 self._at = monotonic()
-            return self._known
+            return self._latest
 
     def _read(self) -> Vital:
         last = self._sample()

@@ -60,11 +60,11 @@ def find_declared(worker_id: str) -> Declaration:
     """Read a worker's declaration and remember it."""
     row = Worker.objects.filter(id=worker_id, declared__isnull=False)
     found = row.values_list("declared", "declaration").first()
-    known = UNDECLARED
+    declared = UNDECLARED
     if found is not None and found[0]:  # 0: the worker withdrew its declaration
-        known = Declaration(found[0], orjson.dumps(found[1]).decode())
-    learn_declared(worker_id, known)
-    return known
+        declared = Declaration(found[0], orjson.dumps(found[1]).decode())
+    learn_declared(worker_id, declared)
+    return declared
 
 
 def learn_declared(worker_id: str, declaration: Declaration) -> None:

@@ -107,11 +107,11 @@ def _latest(
     """Return the last rank and virtual time of each queue, and its last LANES in reverse order."""
     found: dict[str, tuple[int, float, dict[int, int]]] = {}
     for queue, lane, seq, rank, vt in reversed(heads):
-        known = found.get(queue)
-        if known is None:
+        mark = found.get(queue)
+        if mark is None:
             found[queue] = rank, vt, {lane: seq}
-        elif len(known[2]) < LANES:
-            known[2].setdefault(lane, seq)
+        elif len(mark[2]) < LANES:
+            mark[2].setdefault(lane, seq)
     return found
 
 

@@ -40,8 +40,8 @@ def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
 
 def identities(jobs: Collection[Job]) -> dict[str, LaneKey]:
     """Return the keys of the jobs' present or last lanes, by job id."""
-    known = {job.id: job.lane_id for job in jobs}
-    rows = Row.objects.filter(id__in=set(known.values()))
+    lane_ids = {job.id: job.lane_id for job in jobs}
+    rows = Row.objects.filter(id__in=set(lane_ids.values()))
     keys = {
         row.id: LaneKey(row.queue, row.priority, row.tenant, row.route, tuple(row.limits))
         for row in rows

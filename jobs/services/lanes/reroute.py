@@ -26,11 +26,11 @@ def reroute(wanted: Mapping[str, Reroute]) -> set[str]:
     more for new lanes. A job that has left its lane meanwhile is not moved.
     """
     rows = Row.objects.filter(id__in={one.lane_id for one in wanted.values()})
-    known = {row.id: row for row in rows}
+    lane_rows = {row.id: row for row in rows}
     targets = {
-        job_id: _key(known[one.lane_id], one.route)
+        job_id: _key(lane_rows[one.lane_id], one.route)
         for job_id, one in wanted.items()
-        if one.lane_id in known
+        if one.lane_id in lane_rows
     }
 
     def run(made: Mapping[LaneKey, int]) -> set[str]:

@@ -274,23 +274,23 @@ def by_id(
 
     Jobs of other tenants than `tenant` (None: any) are not found. `states` as for `act_on`.
     """
-    known = dict.fromkeys(ids)
-    visible = Row.objects.filter(id__in=[job_id for job_id in known if is_id(job_id)])
+    wanted = dict.fromkeys(ids)
+    visible = Row.objects.filter(id__in=[job_id for job_id in wanted if is_id(job_id)])
     if tenant is not None:
         visible = visible.filter(tenant=tenant)
     found = set(map(str, visible.values_list("id", flat=True)))
     report = Report(matched=len(found))
     done: set[str] = set()
-    todo = [job_id for job_id in known if job_id in found]
+    todo = [job_id for job_id in wanted if job_id in found]
     for start in range(0, len(todo), SLICE):
         done |= act_on(verb, todo[start : start + SLICE], actor, states)
-    why = {job_id: "not_found" for job_id in known if job_id not in found}
+    why = {job_id: "not_found" for job_id in wanted if job_id not in found}
     if left := [job_id for job_id in todo if job_id not in done]:
         now = queries.jobs(left)
         why |= {
             job_id: state_of(now[job_id].state).value if job_id in now else "not_found"
             for job_id in left
         }
-    for job_id in known:
+    for job_id in wanted:
         (report.done if job_id in done else report.skipped).append(job_id)
     return report, why

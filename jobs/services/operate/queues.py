@@ -68,18 +68,20 @@ def all_stats(
     containing: str = "",
     after: str = "",
     tenant: str | None = None,
-    known: Depths | None = None,
+    by_queue: Depths | None = None,
 ) -> list[QueueStats]:
     """Return the numbers of queues by name, from after `after` on; always three statements.
 
-    With a tenant: the queues that have its jobs, and the numbers of these jobs alone. `known` is a
-    result of `depths` for the tenant, which saves a statement.
+    With a tenant: the queues that have its jobs, and the numbers of these jobs alone. `by_queue` is
+    a result of `depths` for the tenant, which saves a statement.
     """
     found = Queue.objects.filter(name__icontains=containing, name__gt=after)
     if tenant is not None:
-        known = depths(tenant) if known is None else known
-        found = found.filter(name__in=[name for name, jobs in known.items() if any(jobs.values())])
-    return _stats(list(found[:limit]), tenant, known)
+        by_queue = depths(tenant) if by_queue is None else by_queue
+        found = found.filter(
+            name__in=[name for name, jobs in by_queue.items() if any(jobs.values())]
+        )
+    return _stats(list(found[:limit]), tenant, by_queue)
 
 
 def depths(tenant: str | None = None) -> Depths:
@@ -150,17 +152,17 @@ def resume(
 
 
 def _stats(
-    found: list[Queue], tenant: str | None = None, known: Depths | None = None
+    found: list[Queue], tenant: str | None = None, by_queue: Depths | None = None
 ) -> list[QueueStats]:
     names = [str(queue.name) for queue in found]
-    if known is None:
-        known = queries.depths(names) if tenant is None else queries.tenant_depths(tenant)
+    if by_queue is None:
+        by_queue = queries.depths(names) if tenant is None else queries.tenant_depths(tenant)
     counted = queries.minutes(names, HOUR, tenant)
     weighed = [str(queue.name) for queue in found if _bound_of(queue).get("max_size_bytes")]
     loads = queries.loads(weighed) if weighed and tenant is None else None
     now = timezone.now()
     return [
-        _one(queue, known.get(name, {}), counted.get(name, queries.Counted()), now, loads)
+        _one(queue, by_queue.get(name, {}), counted.get(name, queries.Counted()), now, loads)
         for name, queue in zip(names, found, strict=True)
     ]
 
@@ -195,10 +197,10 @@ def _one(
     )
 
 
-def totals(known: Depths) -> dict[State, int]:
+def totals(by_queue: Depths) -> dict[State, int]:
     """Return how many jobs of all queues there are in each state, from the result of `depths`."""
     sums = dict.fromkeys(CODES.values(), 0)
-    for counts in known.values():
+    for counts in by_queue.values():
         for code, number in counts.items():
             sums[code] += number
     return {state: sums[code] for state, code in CODES.items()}

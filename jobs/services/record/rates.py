@@ -109,10 +109,10 @@ def latencies_of(queues: Iterable[str], minutes: int = 60) -> dict[str, Latency]
 
 def history(spell: Spell, queue: str | None = None, tenant: str | None = None) -> list[Point]:
     """Return a point for every period, with zeros for empty periods."""
-    known = {point.at: point for point in _points(spell, queue, tenant)}
+    points = {point.at: point for point in _points(spell, queue, tenant)}
     number = round((spell.until - spell.since).total_seconds()) // spell.period_s
     at = [spell.since + timedelta(seconds=spell.period_s * n) for n in range(number)]
-    return [known.get(moment) or Point(moment) for moment in at]
+    return [points.get(moment) or Point(moment) for moment in at]
 
 
 def _points(spell: Spell, queue: str | None, tenant: str | None) -> list[Point]:

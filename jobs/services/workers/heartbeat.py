@@ -22,7 +22,7 @@ from jobs.extensions import ClaimHooks
 from jobs.services.lanes import bindings
 from jobs.services.record.events import is_excluded
 from jobs.services.record.log import is_beat_logged
-from jobs.services.workers.held import may_know
+from jobs.services.workers.held import may_see
 
 
 class Standing(IntEnum):
@@ -110,7 +110,7 @@ def heartbeat(report: Report) -> Answer:
 
 def _refusal(report: Report, pool: str) -> OJSError:
     worker_id = report.worker_id
-    if report.pool in {None, pool} or not may_know(worker_id, report.tenant):
+    if report.pool in {None, pool} or not may_see(worker_id, report.tenant):
         # no more than that: the caller may not learn the worker's tenant and pool
         return WorkerTaken(
             f"worker {worker_id} is another caller's", details={"worker_id": worker_id}

@@ -21,7 +21,7 @@ def queues_of_worker(worker_id: str) -> set[str]:
     return named | {kind.queue for kind in kinds_of(held_by(worker_id)).values()}
 
 
-def may_know(worker_id: str, tenant: str | None) -> bool:
+def may_see(worker_id: str, tenant: str | None) -> bool:
     """Return whether a caller bound to a tenant may see a worker: it is the tenant's.
 
     A worker that no tenant's caller named first is the tenant's while all its jobs are.

@@ -5,7 +5,7 @@ from jobs.models import Worker
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.read.show import owned
 from jobs.services.workers.heartbeat import Report, Standing, heartbeat
-from jobs.services.workers.held import held_by, may_know
+from jobs.services.workers.held import held_by, may_see
 
 
 def leave(worker_id: str, *, tenant: str | None = None) -> int:
@@ -15,7 +15,7 @@ def leave(worker_id: str, *, tenant: str | None = None) -> int:
     """
     if "\0" in worker_id or not Worker.objects.filter(id=worker_id).exists():
         raise NotFound.of("worker", worker_id)
-    if not may_know(worker_id, tenant):
+    if not may_see(worker_id, tenant):
         raise NotFound.of("worker", worker_id)
     try:  # it claims no job from here on
         heartbeat(Report(worker_id, standing=Standing.TERMINATE, tenant=tenant))

@@ -31,10 +31,10 @@ def direct(worker_id: str, verb: str) -> Standing:
     It takes one guarded statement. `terminate` cannot be revoked. Raises NotFound, Conflict.
     """
     wanted = DIRECTIVES[verb]
-    known = Worker.objects.filter(id=worker_id)
-    if known.filter(directive__lte=_highest_before(wanted)).update(directive=wanted):
+    found = Worker.objects.filter(id=worker_id)
+    if found.filter(directive__lte=_highest_before(wanted)).update(directive=wanted):
         return wanted
-    if not known.exists():
+    if not found.exists():
         raise NotFound.of("worker", worker_id)
     raise Conflict(
         f"worker {worker_id} was told to terminate",
@@ -169,10 +169,10 @@ def remove(worker_id: str, *, force: bool) -> int:
 
 def _is_heard(worker_id: str) -> bool:
     """Return whether a worker has not ended, and heartbeats or holds jobs without heartbeats."""
-    known = Worker.objects.filter(id=worker_id, stopped_at=None, dead_at=None)
-    if known.filter(last_heartbeat_at__isnull=False).exists():
+    found = Worker.objects.filter(id=worker_id, stopped_at=None, dead_at=None)
+    if found.filter(last_heartbeat_at__isnull=False).exists():
         return True
-    return known.exists() and Lease.objects.filter(worker_id=worker_id).exists()
+    return found.exists() and Lease.objects.filter(worker_id=worker_id).exists()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
--- aggregate_events: add the events since the last run to the counts. It takes whole transactions, up to and with the
--- transaction that holds event number `batch`, so that a transaction larger than the batch passes, too.
+-- aggregate_events: add the events since the last run to the counts. It takes whole transactions, up to
+-- and with the transaction that holds event number `batch`, so that a transaction larger than the batch
+-- passes, too.
 -- Events below the oldest running transaction are complete: see models.Event. Each is added once,
 -- because the position moves in the same statement, to each of the `spans`: see models.Period.
 -- Events that are equal for all counts below are grouped first (`event`): each count then reads a few
@@ -178,4 +179,5 @@ WITH position AS MATERIALIZED (
     UPDATE ojs_fold_position AS p SET stamp = greatest(p.stamp, (SELECT stamp FROM upto))
      WHERE p.id = 1
 )
-SELECT coalesce(sum(events), 0)::int AS aggregated, EXISTS (SELECT 1 FROM position) AS is_placed FROM event
+SELECT coalesce(sum(events), 0)::int AS aggregated,
+       EXISTS (SELECT 1 FROM position) AS is_placed FROM event

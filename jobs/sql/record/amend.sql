@@ -1,6 +1,6 @@
 -- amend: subtract drift from the counts; `drifts` is one JSON array, see drifts.sql and size_drifts.sql:
 -- `table` names the count. Events aggregated since stay counted, since this adds a difference.
--- Locks: the position of the aggregation first, waited for, as aggregate_events.sql does; then the counts.
+-- Locks: the position of the aggregation first, waited for, as in aggregate_events.sql; then counts.
 WITH position AS MATERIALIZED (
     SELECT 1 FROM ojs_fold_position WHERE id = 1 FOR UPDATE
 ), drift AS MATERIALIZED (

@@ -1,8 +1,8 @@
 -- events: public events by filter; queries.events puts its conditions and orders at the marks: a plan
 -- for all parameters could not use an index behind an OR.
 -- A final failure is stored once, as job.discarded, and read as up to three events, its parts: 12
--- retry_exhausted, 7 discarded, 13 dead_lettered. `is_below_horizon` states that no event can appear before it
--- any more. The trace id comes from the job while it exists.
+-- retry_exhausted, 7 discarded, 13 dead_lettered. `is_below_horizon` states that no event can appear
+-- before it any more. The trace id comes from the job while it exists.
 -- The events are found first, in the order of their index and only as many as needed: no index has the
 -- parts, so an order by parts may sort the whole record. It reads one event more than needed, since no
 -- part of the event at the start position may be left.

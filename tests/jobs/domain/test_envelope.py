@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jobs.domain import jsonio
 from jobs.domain.draft import JobDraft, attributes
-from jobs.domain.envelope import KNOWN, MANAGED, Limits, parse_job
+from jobs.domain.envelope import MANAGED, MEMBERS, Limits, parse_job
 from jobs.domain.errors import (
     InvalidRequest,
     InvalidRetryPolicy,
@@ -94,7 +94,7 @@ def test_a_legal_value_is_taken(name: str, value: Any, member: str, expected: An
     assert getattr(parsed(**{name: value}), member) == expected
 
 
-OPTIONAL = sorted(KNOWN - {"type", "args"})
+OPTIONAL = sorted(MEMBERS - {"type", "args"})
 
 
 @pytest.mark.parametrize("name", OPTIONAL)
@@ -368,7 +368,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=6,
 )
-NAMES = st.sampled_from(sorted(KNOWN | MANAGED)) | TEXT
+NAMES = st.sampled_from(sorted(MEMBERS | MANAGED)) | TEXT
 
 
 @given(st.dictionaries(NAMES, JSON, max_size=6), st.dictionaries(NAMES, JSON, max_size=4))

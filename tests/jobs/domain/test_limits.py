@@ -133,7 +133,7 @@ def test_absent_members_stay_and_null_resets() -> None:
 
 
 @spec("contract 10.4")
-def test_terms_and_limit_are_what_was_configured() -> None:
+def test_policy_and_limit_are_what_was_configured() -> None:
     config = merge(
         {},
         {

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.domain.duplicates import CANCELLED, ENDED, Asked, Known, decide
+from jobs.domain.duplicates import CANCELLED, ENDED, Asked, Candidate, decide
 from jobs.domain.durations import LONGEST_MS
 from jobs.domain.states import CODES, State
 from jobs.domain.unique import (
@@ -360,13 +360,15 @@ def test_versions_are_compared_by_two_parts(one: str | int, other: str) -> None:
 # --- 6.3, 11.1: decision --------------------------------------------------------------------------
 
 
-def known(number: int, state: int = AVAILABLE, *, age_s: int = 0, due: int | None = None) -> Known:
+def known(
+    number: int, state: int = AVAILABLE, *, age_s: int = 0, due: int | None = None
+) -> Candidate:
     schedule = None if due is None else NOW + timedelta(seconds=due)
-    return Known(f"stored-{number}", state, NOW - timedelta(seconds=age_s), (schedule, None))
+    return Candidate(f"stored-{number}", state, NOW - timedelta(seconds=age_s), (schedule, None))
 
 
 def asked(number: int, key: str | None = "k", **raw: Any) -> Asked:
-    return Asked(policy(**raw) if key else None, key, Known(f"new-{number}", AVAILABLE, NOW))
+    return Asked(policy(**raw) if key else None, key, Candidate(f"new-{number}", AVAILABLE, NOW))
 
 
 @spec("contract 6.3")
@@ -470,11 +472,11 @@ STORED = st.lists(
 def test_a_batch_is_decided_as_its_jobs_would_be_one_by_one(
     wanted: list[tuple[UniquePolicy, str, int]], before: list[tuple[str, int, int]]
 ) -> None:
-    stored: dict[str, list[Known]] = {}
+    stored: dict[str, list[Candidate]] = {}
     for n, (key, state, age_s) in enumerate(before):
         stored.setdefault(key, []).append(known(n, state, age_s=age_s))
     jobs = [
-        Asked(asked_policy, key, Known(f"new-{n}", state, NOW + timedelta(microseconds=n)))
+        Asked(asked_policy, key, Candidate(f"new-{n}", state, NOW + timedelta(microseconds=n)))
         for n, (asked_policy, key, state) in enumerate(wanted)
     ]
 
@@ -488,15 +490,17 @@ def test_a_batch_is_decided_as_its_jobs_would_be_one_by_one(
         cancelled += one.cancels
         rows = everything.setdefault(job.key or "", [])
         rows[:] = [
-            Known(row.id, CANCELLED, row.created_at, row.schedule) if row.id in one.cancels else row
+            Candidate(row.id, CANCELLED, row.created_at, row.schedule)
+            if row.id in one.cancels
+            else row
             for row in rows
         ]
         if alone.hit is None:
-            state = job.known.state
+            state = job.candidate.state
             if alone.schedule is not None and state != CODES[State.PENDING]:
                 state = SCHEDULED
-            schedule = alone.schedule or job.known.schedule
-            rows.append(Known(job.known.id, state, job.known.created_at, schedule))
+            schedule = alone.schedule or job.candidate.schedule
+            rows.append(Candidate(job.candidate.id, state, job.candidate.created_at, schedule))
     assert cancelled == decision.cancels
     assert not {row.id for rows in stored.values() for row in rows if row.state in ENDED} & set(
         decision.cancels

@@ -90,7 +90,7 @@ def test_a_leader_that_loses_its_connection_loses_the_lead() -> None:
     connection.close()
 
 
-def test_a_turn_of_many_batches_rests_between_them_and_is_seen_at_work(
+def test_a_run_of_many_batches_rests_between_them_and_is_seen_at_work(
     runs: CountedRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loops, "NOTE_S", 0.005)

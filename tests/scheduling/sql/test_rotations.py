@@ -147,16 +147,16 @@ def test_any_sequence_of_fetches_takes_the_turns_of_the_model(
     )
     def check(steps: list[Any], weights: tuple[int, ...]) -> None:
         model = Model(strategy, weights, is_global)
-        rotation = fresh(strategy, tuple(map(float, weights)), is_global=is_global)
+        turns = fresh(strategy, tuple(map(float, weights)), is_global=is_global)
         for step in [*steps, ("take", 60)]:
             if step[0] == "fill":
-                stored_ids(step[2], queue=named(rotation, step[1]), priority=step[3])
+                stored_ids(step[2], queue=named(turns, step[1]), priority=step[3])
                 model.fill(*step[1:])
             elif step[0] == "switch":
-                (resume if step[1] in model.paused else pause)(named(rotation, step[1]))
+                (resume if step[1] in model.paused else pause)(named(turns, step[1]))
                 model.paused ^= {step[1]}
             else:
-                assert places(rotation, step[1], tenant=tenant) == model.take(step[1])
+                assert places(turns, step[1], tenant=tenant) == model.take(step[1])
 
     check()
 

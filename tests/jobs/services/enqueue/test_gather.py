@@ -222,7 +222,7 @@ def test_a_group_is_one_statement_and_keeps_what_each_request_says(
 
 
 @pytest.mark.parametrize("older", [(1, 0), (0, 1), (1, 0, 1, 0), (0, 2, 1)])
-def test_only_those_by_the_latest_terms_are_stored_and_only_they_are_told_so(
+def test_only_enqueues_with_the_latest_version_are_stored(
     asked: Callable[..., Any], older: tuple[int, ...]
 ) -> None:
     group = [asked(older=n) for n in older]
@@ -252,7 +252,7 @@ def test_one_whose_lane_is_gone_does_not_harm_the_others() -> None:
 
 
 @pytest.mark.usefixtures("gathering")
-def test_terms_that_changed_are_read_again() -> None:
+def test_a_changed_configuration_is_read_again() -> None:
     put(queue="here")
     queries.configure("here", {"max_depth": 1}, None)
     version_before = configuration.version()

@@ -34,14 +34,14 @@ def once(drafts: Sequence[JobDraft], caller: Caller, store: Store) -> list[Outco
     if not asked:
         return list(store(drafts))
     with transaction.atomic():
-        known: dict[int, str] = {}
+        before: dict[int, str] = {}
         for one in asked:
-            known = {**one.find_stored(), **known}
-        places = [n for n in range(len(drafts)) if n not in known]
+            before = {**one.find_stored(), **before}
+        places = [n for n in range(len(drafts)) if n not in before]
         stored = store([drafts[n] for n in places]) if places else ()
         outcomes = dict(zip(places, stored, strict=True))
         _record(asked, outcomes)
-    repeated = _repeated(drafts, known, outcomes)
+    repeated = _repeated(drafts, before, outcomes)
     return [outcomes[n] if n in outcomes else repeated[n] for n in range(len(drafts))]
 
 
@@ -52,13 +52,13 @@ def _record(asked: Sequence[Deduplication], outcomes: Mapping[int, Outcome]) -> 
 
 
 def _repeated(
-    drafts: Sequence[JobDraft], known: Mapping[int, str], outcomes: Mapping[int, Outcome]
+    drafts: Sequence[JobDraft], repeats: Mapping[int, str], outcomes: Mapping[int, Outcome]
 ) -> dict[int, Outcome]:
     """Return the answers to repeats; a repeat of a new draft of the request shares its outcome."""
-    found = {job.id: job for job in show_many(sorted(set(known.values())))} if known else {}
+    found = {job.id: job for job in show_many(sorted(set(repeats.values())))} if repeats else {}
     here = {drafts[n].id: outcome for n, outcome in outcomes.items()}
     answer: dict[int, Outcome] = {}
-    for n, job_id in known.items():
+    for n, job_id in repeats.items():
         before = found.get(job_id) or here.get(job_id)
         if isinstance(before, Job):
             answer[n] = replace(before, deduplicated=True)
