@@ -35,10 +35,10 @@ def fan_out(streams: int, target: "Target", _clients: int, seconds: float) -> Me
         with metered() as meter:
             began = time.perf_counter()
             done = target.client.pool.submit(drive, target.stack.port, load, PRODUCERS, seconds)
-            told = _count(followed, done.done)
+            events = _count(followed, done.done)
             done.result()
             took = time.perf_counter() - began - DRAIN_S
-        return Measured(told // streams, took, cpu_s=meter.seconds)
+        return Measured(events // streams, took, cpu_s=meter.seconds)
     finally:
         for one in followed:
             one.close()
@@ -62,7 +62,7 @@ def _open(port: int, key: str) -> socket.socket:
 
 
 def _count(streams: list[socket.socket], is_over: Callable[[], bool]) -> int:
-    told, ends_at = 0, float("inf")
+    events, ends_at = 0, float("inf")
     sockets = {stream.fileno(): stream for stream in streams}
     rest = dict.fromkeys(streams, b"")
     with selectors.DefaultSelector() as selector:
@@ -72,8 +72,8 @@ def _count(streams: list[socket.socket], is_over: Callable[[], bool]) -> int:
             for key, _ in selector.select(0.1):
                 stream = sockets[key.fd]
                 received = rest[stream] + stream.recv(1 << 18)
-                told += received.count(EVENT)
+                events += received.count(EVENT)
                 rest[stream] = received[-(len(EVENT) - 1) :]
             if ends_at == float("inf") and is_over():
                 ends_at = time.perf_counter() + DRAIN_S
-    return told
+    return events

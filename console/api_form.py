@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from django import forms
 
-from console.refusals import Wrong, told
+from console.refusals import Wrong, refusal_of
 from jobs.domain.errors import OJSError
 
 
@@ -46,7 +46,7 @@ class ApiForm(forms.Form):
 
     def refuse(self, problem: OJSError) -> None:
         """Add the error of a refusal to its field, or to the whole form."""
-        wrong = told(problem, self.api_names, self.inside)
+        wrong = refusal_of(problem, self.api_names, self.inside)
         self.add_error(wrong.field if wrong.field in self.fields else None, wrong.text)
 
     def stored(self, store: Callable[[], object]) -> bool:

@@ -38,7 +38,7 @@ class Tasks(ORM):  # type: ignore[misc]  # ships no types
 
     def enqueue(self, task: str) -> Any:
         """Queue a signed task. Raises TaskRefused."""
-        require_known(SignedPackage.loads(task))
+        require_operator_task(SignedPackage.loads(task))
         return super().enqueue(task)
 
     def dequeue(self) -> list[tuple[Any, str]]:
@@ -50,7 +50,7 @@ class Tasks(ORM):  # type: ignore[misc]  # ships no types
 
     def _takes(self, key: Any, task: str) -> bool:
         try:
-            require_known(SignedPackage.loads(task))
+            require_operator_task(SignedPackage.loads(task))
         except UNREADABLE as problem:
             self.fail(key)
             why = str(problem)[:200]
@@ -61,7 +61,7 @@ class Tasks(ORM):  # type: ignore[misc]  # ships no types
         return True
 
 
-def require_known(task: dict[str, Any]) -> None:
+def require_operator_task(task: dict[str, Any]) -> None:
     """Refuse a task of a function that is not in the table. Raises TaskRefused."""
     function = task.get("func")
     if not isinstance(function, str) or function not in table().tasks:

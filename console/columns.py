@@ -36,8 +36,8 @@ def error_of(job: Job) -> str | None:
     """Return the latest error in one line."""
     if job.error is None:
         return None
-    told = orjson.loads(job.error)
-    parts = (told.get("type") or told.get("code"), told.get("message"))
+    error = orjson.loads(job.error)
+    parts = (error.get("type") or error.get("code"), error.get("message"))
     return ": ".join(str(part) for part in parts if part) or None
 
 

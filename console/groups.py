@@ -90,8 +90,8 @@ def groups(asked: JobFilter, now: datetime) -> Groups:
     bins = _bins([row.at for row in rows], now)
     sizes = Counter(row.fingerprint for row in rows)
     largest = dict.fromkeys(sorted(sizes, key=lambda name: (-sizes[name], name))[:SHOWN])
-    told = _grouped((row for row in rows if row.fingerprint in largest), bins, now)
-    shown = [told[name] for name in largest]
+    found = _grouped((row for row in rows if row.fingerprint in largest), bins, now)
+    shown = [found[name] for name in largest]
     is_partial = bool(rows) and rows[0].looked >= LOOKED
     messages = {job.id: error_of(job) for job in show_many([group.newest for group in shown])}
     for group in shown:

@@ -280,8 +280,8 @@ def _end(operation: Operation, state: str) -> None:
     if ended:
         done = _done(operation.verb)
         action = f"{_prefix(operation.verb)}_{done if state == 'done' else state}"
-        told = {"matched": operation.matched, done: operation.done}
-        _note(operation, action, **told, problem=operation.problem)
+        facts = {"matched": operation.matched, done: operation.done}
+        _note(operation, action, **facts, problem=operation.problem)
 
 
 def _prefix(verb: str) -> str:

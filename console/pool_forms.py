@@ -73,7 +73,7 @@ class PoolForm(TenantsForm):
             self.pool = parse_pool(
                 self.before.pool.name if self.before else given["name"], _body(given, self.before)
             )
-            if self.before is None and pools.is_known(self.pool.name):
+            if self.before is None and pools.exists(self.pool.name):
                 raise Unprocessable.field("name", "is taken by another pool", self.pool.name)
         except OJSError as problem:
             self.refuse(problem)
@@ -135,7 +135,7 @@ def _tenants_of(fairness: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def _body(fields: Mapping[str, Any], before: PoolState | None) -> dict[str, Any]:
-    known = encode_pool(before) if before else {}
+    stored = encode_pool(before) if before else {}
     queues, weights = _queues(fields["queues"])
     return {
         "queues": queues,
@@ -145,12 +145,12 @@ def _body(fields: Mapping[str, Any], before: PoolState | None) -> dict[str, Any]
         "isolated": fields["isolated"],
         "tenant": fields["tenant"] or None,
         "starvation_prevention": {
-            **known.get("starvation_prevention", {}),
+            **stored.get("starvation_prevention", {}),
             "enabled": fields["prevention"],
             "rotation_interval": fields["rotation"] or None,
             "min_dispatch_ratio": number(fields["ratio"]),
         },
-        "tenant_fairness": _fairness(fields, known.get("tenant_fairness")),
+        "tenant_fairness": _fairness(fields, stored.get("tenant_fairness")),
     }
 
 
@@ -166,7 +166,7 @@ def _queues(text: str) -> tuple[list[str], dict[str, Any]]:
     return names, weights
 
 
-def _fairness(fields: Mapping[str, str], known: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _fairness(fields: Mapping[str, str], stored: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Read the sharing policy; None if all fields are empty, which means the default."""
     sharing = fields["sharing"]
     if not any(fields[name] for name in ("tenants", "default", "sharing", "over")):
@@ -180,7 +180,7 @@ def _fairness(fields: Mapping[str, str], known: Mapping[str, Any] | None) -> dic
             raise Unprocessable.field("tenant_fairness", LINES, line)
         weights[tenant.strip()] = number(weight)
     return {
-        **(known or {}),
+        **(stored or {}),
         **SHARING.get(sharing, {}),
         "weights": weights,
         "default_weight": number(fields["default"]),

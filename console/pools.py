@@ -107,7 +107,7 @@ class QueueLine:
     started: int
     got: float | None  # its part of the pool's started jobs; None: no job started
     due: float | None  # its entitlement while all queues have jobs; None: not fixed
-    has_turn: bool  # it has a job that may start
+    may_start: bool  # it has a job that may start
     is_owed: bool
     place: int | None  # turns of other queues before its own; None: none in sight
     waits: int
@@ -163,7 +163,7 @@ def _queues(
             started=number,
             got=number / total if total else None,
             due=share(pool, name),
-            has_turn=at is not None and ahead.is_open[at],
+            may_start=at is not None and ahead.is_open[at],
             is_owed=at is not None and ahead.is_owed[at],
             place=None if at is None else ahead.place_of(name),
             waits=0 if at is None else ahead.waits[at],

@@ -14,18 +14,20 @@ class Wrong:
     text: str
 
 
-def told(problem: OJSError, fields: Mapping[str, str], inside: Callable[[str], str]) -> Wrong:
+def refusal_of(problem: OJSError, fields: Mapping[str, str], inside: Callable[[str], str]) -> Wrong:
     """Return the field and the text of a refusal.
 
     `fields` maps names of the API to fields of the form; the longest name that begins the path
     decides. `inside` describes the rest of the path in words.
     """
     path = str(problem.details.get("field", ""))
-    known = [name for name in fields if path == name or path.startswith((f"{name}.", f"{name}["))]
+    matching = [
+        name for name in fields if path == name or path.startswith((f"{name}.", f"{name}["))
+    ]
     text = str(problem)
-    if not known:
+    if not matching:
         return Wrong("", _sentence(text))
-    name = max(known, key=len)
+    name = max(matching, key=len)
     if "expected" in problem.details:
         text = str(problem.details["expected"])
         if inner := path.removeprefix(name).removeprefix("."):

@@ -53,10 +53,10 @@ def make() -> None:
     for config in apps.get_app_configs():
         if config.label in {*OURS, *OTHERS}:
             create_permissions(config, verbosity=0)
-    known = Permission.objects.filter(content_type__app_label__in=[*OURS, *OTHERS])
+    permissions = Permission.objects.filter(content_type__app_label__in=[*OURS, *OTHERS])
     for role in Role:
         group, _ = Group.objects.get_or_create(name=role.group)
         group.permissions.add(*(
-            one for one in known.select_related("content_type")
+            one for one in permissions.select_related("content_type")
             if role_of(f"{one.content_type.app_label}.{one.codename}") <= role
         ))  # fmt: skip

@@ -8,7 +8,7 @@ from console.api_form import ApiForm, FlagField, TextField
 from console.refusals import number
 from jobs.domain.errors import OJSError
 from versioning.api.routing_codec import encode_rules
-from versioning.api.schema_codec import known_type
+from versioning.api.schema_codec import valid_type
 from versioning.domain.canary_request import Wanted, parse_wanted
 from versioning.models import Routing
 
@@ -89,7 +89,7 @@ class RulesForm(ApiForm):
         """Parse the rules as the API does."""
         given = self.cleaned_data
         try:
-            job_type = known_type(given["type"], "type")
+            job_type = valid_type(given["type"], "type")
             self.wanted = parse_wanted(job_type, _body(given, self.before))
         except OJSError as problem:
             self.refuse(problem)
@@ -138,10 +138,10 @@ def _plan_fields(plan: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def _body(fields: Mapping[str, Any], before: Routing | None) -> dict[str, Any]:
-    known = {str(one["version"]): one["version"] for one in before.rules} if before else {}
+    versions = {str(one["version"]): one["version"] for one in before.rules} if before else {}
     meant = fields["instead"] or fields["revision"]
     return {
-        "rules": [_rule(line, known) for line in fields["rules"].splitlines() if line.strip()],
+        "rules": [_rule(line, versions) for line in fields["rules"].splitlines() if line.strip()],
         "mode": fields["mode"] or None,
         "on_no_worker": fields["on_no_worker"] or None,
         "fallback_after": fields["fallback_after"] or None,
@@ -151,11 +151,11 @@ def _body(fields: Mapping[str, Any], before: Routing | None) -> dict[str, Any]:
     }
 
 
-def _rule(line: str, known: Mapping[str, Any]) -> dict[str, Any]:
+def _rule(line: str, versions: Mapping[str, Any]) -> dict[str, Any]:
     """Read a version and its weight; a version that was a number in the former rules stays one."""
     version, _, weight = line.strip().partition(" ")
     return {
-        "version": known.get(version, version),
+        "version": versions.get(version, version),
         "weight": number(weight.strip().removesuffix("%").strip()),
     }
 

@@ -50,8 +50,8 @@ def save(form: QueryDict, who: Caller) -> SavedView:
 
 def delete(view_id: str, who: Caller) -> str:
     """Delete one of a user's own views; return its name. Raises NotFound."""
-    known = view_id.isascii() and view_id.isdecimal() and len(view_id) < 19  # noqa: PLR2004
-    view = SavedView.objects.filter(pk=int(view_id), owner=_user(who)).first() if known else None
+    is_id = view_id.isascii() and view_id.isdecimal() and len(view_id) < 19  # noqa: PLR2004
+    view = SavedView.objects.filter(pk=int(view_id), owner=_user(who)).first() if is_id else None
     if view is None:
         raise NotFound.of("view", view_id[:20])
     with transaction.atomic():

@@ -10,5 +10,5 @@ class Secret:
     A message would travel in a cookie, or stay in the session until the next page.
     """
 
-    told: str
+    message: str
     secret: str = field(repr=False)

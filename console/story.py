@@ -48,14 +48,14 @@ class Attempt:
 
 def steps(job: Job) -> tuple[list[Step], bool]:
     """Return the latest events of a job, newest first, and whether older events exist."""
-    told, is_longer = latest(EventFilter(kinds=KINDS, job_id=job.id), limit=SHOWN)
+    events, is_longer = latest(EventFilter(kinds=KINDS, job_id=job.id), limit=SHOWN)
     found: list[Step] = []
-    for event in reversed(told):
+    for event in reversed(events):
         found.append(_step(event, found))
     return found[::-1], is_longer
 
 
-def attempts(job: Job, told: Sequence[Step]) -> list[Attempt]:
+def attempts(job: Job, timeline: Sequence[Step]) -> list[Attempt]:
     """Return the attempts of a job, newest first, with the errors of its history.
 
     A manual retry restarts the number of attempts, so a number may stand for several attempts.
@@ -63,7 +63,7 @@ def attempts(job: Job, told: Sequence[Step]) -> list[Attempt]:
     error.
     """
     found: list[Attempt] = []
-    for step in reversed(told):
+    for step in reversed(timeline):
         event = step.event
         if event.kind == Kind.STARTED:
             found.append(

@@ -20,7 +20,7 @@ from tenancy.domain.throttle import Throttled
 from tenancy.forms import LABELS
 from tenancy.models import Tenant
 from tenancy.services import noise, stats, tenants
-from tenancy.services.tenant_cache import limits_of, terms_of
+from tenancy.services.tenant_cache import limits_of, policy_of
 from tenancy.services.watch import SURVEY_MINUTES
 
 SIZE = 50
@@ -54,8 +54,8 @@ class TenantFilter:
     def read(cls, given: Mapping[str, str]) -> "TenantFilter":
         """Read a query string; ignore unknown values."""
         chosen = {name: given.get(name, "").replace("\x00", "").strip() for name in FIELDS}
-        known = {"state": [str(one) for one in Standing], "loud": ["1"], "sort": ["id"]}
-        chosen |= {name: chosen[name] * (chosen[name] in known[name]) for name in known}
+        allowed = {"state": [str(one) for one in Standing], "loud": ["1"], "sort": ["id"]}
+        chosen |= {name: chosen[name] * (chosen[name] in allowed[name]) for name in allowed}
         return cls(**chosen)
 
     @property
@@ -123,7 +123,7 @@ class TenantLine:
     @property
     def weight(self) -> float:
         """Return its weight, reduced by a throttle."""
-        return terms_of(self.row).effective_weight
+        return policy_of(self.row).effective_weight
 
     @property
     def got(self) -> float | None:

@@ -10,7 +10,7 @@ from federation.services.health import alerts, exposition
 from federation.services.health.attend import Counter, Prober
 from federation.services.registry import regions, registry
 from federation.services.replication import capture, copies_age, dedupe, lag, lag_metrics
-from federation.services.replication.doubts import Settler
+from federation.services.replication.doubts import DoubtResolver
 from federation.services.replication.replicate import replicator
 from jobs.domain.caller import Caller
 from jobs.domain.draft import JobDraft
@@ -30,7 +30,7 @@ from jobs.extensions import (
 
 prober = Prober()
 counter = Counter()
-settler = Settler()
+resolver = DoubtResolver()
 
 
 class Federation(RequestHooks, EnqueueHooks, ConfigurationHooks, ReportHooks, OperationsHooks):
@@ -90,7 +90,7 @@ class Federation(RequestHooks, EnqueueHooks, ConfigurationHooks, ReportHooks, Op
         yield Loop(
             "federation_replicate", replicator.run_once, 1_000, replicator.due_in_ms, full=2**31
         )
-        yield Loop("federation_doubts", settler.run_once, 1_000)
+        yield Loop("federation_doubts", resolver.run_once, 1_000)
         yield Loop("federation_lag", lag.watch, 10_000, full=2**31)
         yield Loop(
             "federation_forget", copies_age.delete_expired_copies, 60_000, full=copies_age.BATCH

@@ -17,10 +17,10 @@ from federation.services.registry.registry import region_of
 class RegionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for type checkers
     """The fields of a region for operators; `region` is the result of a valid form."""
 
-    TERMS: ClassVar[tuple[str, ...]] = (
+    OPTIONS: ClassVar[tuple[str, ...]] = (
         "weight", "tags", "is_hub", "enabled", "drain", "max_queue_depth",
     )  # fmt: skip
-    WAY: ClassVar[tuple[str, ...]] = ("url", "auth_kind", "token", "allow_insecure")
+    ADDRESS: ClassVar[tuple[str, ...]] = ("url", "auth_kind", "token", "allow_insecure")
 
     region_id = forms.CharField(label="Id", max_length=MAX_ID)
     url = forms.CharField(label="URL", max_length=2048)
@@ -58,18 +58,18 @@ class RegionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
         row = self.instance
         if row.pk:
             del self.fields["region_id"]
-            self.initial = {name: getattr(row, name) for name in self.TERMS}
+            self.initial = {name: getattr(row, name) for name in self.OPTIONS}
             self.initial |= {"tags": ", ".join(row.tags), "url": row.url}
             self.initial["allow_insecure"] = row.allow_insecure
             known = AuthKind.NONE if row.sealed_token is None else AuthKind.BEARER
             self.initial["auth_kind"] = str(known)
-        for name in self.WAY if self.is_stated else ():
+        for name in self.ADDRESS if self.is_stated else ():
             del self.fields[name]
 
     @classmethod
     def asked(cls, row: Row | None) -> tuple[str, ...]:
         """Return the editable fields of a region; regions of the settings have fewer."""
-        return cls.TERMS if _is_stated(row) else (*cls.WAY, *cls.TERMS)
+        return cls.OPTIONS if _is_stated(row) else (*cls.ADDRESS, *cls.OPTIONS)
 
     @property
     def is_stated(self) -> bool:
@@ -89,7 +89,7 @@ class RegionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
 
     def _read(self, given: dict[str, Any]) -> Region:
         tags = [one.strip() for one in given["tags"].split(",") if one.strip()]
-        members = {name: given[name] for name in self.TERMS} | {"tags": tags}
+        members = {name: given[name] for name in self.OPTIONS} | {"tags": tags}
         if self.is_stated:
             return replace(region_of(self.instance), **members)
         auth = {"kind": given["auth_kind"], "token": given["token"] or None}

@@ -311,7 +311,7 @@ class FederatedJob(models.Model):
                     adopted_as__isnull=True,
                 ),
             ),
-            # unsettled: jobs that other regions adopted
+            # open_adoptions: jobs that other regions adopted
             models.Index(
                 fields=["received_at"],
                 name="ojs_federation_job_adopted",

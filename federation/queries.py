@@ -44,9 +44,9 @@ def reserve(keys: Sequence[Key], window_ms: int) -> dict[tuple[str, str], Noted]
     return {(tenant, federation_id): Noted(*rest) for tenant, federation_id, *rest in found}
 
 
-def settle(keys: Sequence[Key]) -> None:
+def correct_keys(keys: Sequence[Key]) -> None:
     """Correct rows that `reserve` stored in this transaction."""
-    _rows("settle", {"keys": _json([key._asdict() for key in keys])})
+    _rows("correct_keys", {"keys": _json([key._asdict() for key in keys])})
 
 
 def forget_keys(window_ms: int, batch: int) -> int:
@@ -229,7 +229,7 @@ def adopted(region: str, took_place: Mapping[str, str]) -> None:
     _rows("adopted", {"region": region, "rows": _json(rows)})
 
 
-class Unsettled(NamedTuple):
+class OpenAdoption(NamedTuple):
     """An adoption by another region whose effect here is not handled yet."""
 
     origin_region: str
@@ -242,12 +242,12 @@ class Unsettled(NamedTuple):
     ours: str | None  # the job of this region that it may replace
 
 
-def unsettled(region: str, batch: int) -> list[Unsettled]:
+def open_adoptions(region: str, batch: int) -> list[OpenAdoption]:
     """Lock and return unhandled adoptions, oldest first; needs a transaction."""
-    return list(starmap(Unsettled, _rows("unsettled", {"region": region, "batch": batch})))
+    return list(starmap(OpenAdoption, _rows("open_adoptions", {"region": region, "batch": batch})))
 
 
-def settled(adoptions: Sequence[Unsettled]) -> None:
+def close_adoptions(adoptions: Sequence[OpenAdoption]) -> None:
     """Mark adoptions as handled."""
     rows = [{"origin_region": one.origin_region, "job_id": one.job_id} for one in adoptions]
-    _rows("settled", {"rows": _json(rows)})
+    _rows("close_adoptions", {"rows": _json(rows)})

@@ -29,10 +29,10 @@ from jobs.extensions import (
 from jobs.services.lanes import rotations
 from jobs.services.lanes.charge import BATCH, unread_from
 from scheduling.conf import conf
-from scheduling.services import cron_producers, cron_turns, explain, pool_cache
+from scheduling.services import cron_producers, cron_slots, explain, pool_cache
 from scheduling.services import plan as pool_plan
 from scheduling.services.cron_fire import due_in_ms, fire
-from scheduling.services.cron_turns import pass_on, pass_on_forgotten
+from scheduling.services.cron_slots import pass_on, pass_on_forgotten
 from scheduling.services.durations import charge_durations
 from scheduling.services.metrics import families
 from scheduling.services.orders import reconcile
@@ -57,7 +57,7 @@ class Cron(TransitionHooks, ReportHooks, OperationsHooks):
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
         """Return the gate of a pending run: the run that it waits for."""
         is_waiting = job.watched and state_of(job.state) is State.PENDING
-        return cron_turns.explain(job.id) if is_waiting else ()
+        return cron_slots.explain(job.id) if is_waiting else ()
 
     @override
     def future_producers(self, job_type: str, *, looked: int) -> FutureProducers:
@@ -124,7 +124,7 @@ class FairScheduling(ClaimHooks, LaneHooks, ConfigurationHooks, ReportHooks, Ope
     def sharing_policies(self, queues: Collection[str]) -> tuple[int, Mapping[str, SharingPolicy]]:
         """Return the sharing policy of queues, as the pools define it."""
         pools = pool_cache.current()
-        return pools.version, {queue: pools.way_of(queue) for queue in queues}
+        return pools.version, {queue: pools.sharing_policy_of(queue) for queue in queues}
 
     @override
     def clear_caches(self) -> None:

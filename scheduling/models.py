@@ -68,7 +68,7 @@ class CronEntry(models.Model):
             ),
             # lists by name over all tenants
             models.Index(fields=["name", "id"], name="ojs_cron_list"),
-            # sends: schedules that make jobs of a type, without its version
+            # count_schedules: schedules that make jobs of a type, without its version
             models.Index(
                 BaseType(KeyTextTransform("type", "template")), "id", name="ojs_cron_type"
             ),

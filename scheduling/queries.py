@@ -18,7 +18,7 @@ def advance(entries: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -
     )
 
 
-class Sending(NamedTuple):
+class ScheduleCount(NamedTuple):
     """Schedules of a type with equal members that decide the version: see `version_said`."""
 
     type: str
@@ -28,6 +28,9 @@ class Sending(NamedTuple):
     schedules: int
 
 
-def sends(job_type: str, *, looked: int) -> list[Sending]:
+def count_schedules(job_type: str, *, looked: int) -> list[ScheduleCount]:
     """Count the schedules that make jobs of a type, over at most `looked` schedules."""
-    return [Sending(*row) for row in _rows("sends", {"type": job_type, "looked": looked})]
+    return [
+        ScheduleCount(*row)
+        for row in _rows("count_schedules", {"type": job_type, "looked": looked})
+    ]

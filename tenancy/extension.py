@@ -91,31 +91,31 @@ class Tenancy(
     def enqueue_refused(self, problem: OJSError, caller: Caller) -> None:
         """Emit the event of the limit that refused jobs."""
         if isinstance(problem, TenantLimitExceeded):
-            admission.tell_refused(problem)
+            admission.emit_refused(problem)
 
     @override
     def lane_weights(self, keys: Sequence[LaneKey]) -> LaneWeights:
         """Return weights, factors of throttled tenants, and boosts."""
-        version, terms = tenant_cache.shares(key.tenant for key in keys)
-        known = {key: terms[key.tenant] for key in keys if key.tenant in terms}
+        version, policies = tenant_cache.shares(key.tenant for key in keys)
+        stored = {key: policies[key.tenant] for key in keys if key.tenant in policies}
         return LaneWeights(
             version,
-            {key: one.weight for key, one in known.items() if one.weight is not None},
+            {key: one.weight for key, one in stored.items() if one.weight is not None},
             factors={
-                k: one.weight_factor for k, one in known.items() if one.weight_factor is not None
+                k: one.weight_factor for k, one in stored.items() if one.weight_factor is not None
             },
-            boosts={key: one.boost for key, one in known.items() if one.boost},
+            boosts={key: one.boost for key, one in stored.items() if one.boost},
         )
 
     @override
     def namespaced_tenants(self, tenants: Collection[str]) -> tuple[int, Collection[str]]:
         """Return the tenants that have a namespace."""
-        return tenant_cache.apart(tenants)
+        return tenant_cache.namespaced(tenants)
 
     @override
     def tenant_exists(self, tenant: str) -> bool:
         """Return whether a tenant exists; the default tenant always does."""
-        return tenant_cache.is_known(tenant)
+        return tenant_cache.exists(tenant)
 
     @override
     def default_tenant(self, scope: str) -> str | None:

@@ -120,7 +120,7 @@ class TenantForm(_Fields):  # type: ignore[misc, valid-type]  # made of the sche
         shown = values(instance) if instance else {"quota_mode": "hard"}
         kwargs["initial"] = {**shown, **(kwargs.get("initial") or {})}
         super().__init__(*args, **kwargs)
-        self.known = instance
+        self.stored = instance
         if instance is not None:
             del self.fields["tenant_id"]
 
@@ -152,7 +152,7 @@ class TenantForm(_Fields):  # type: ignore[misc, valid-type]  # made of the sche
 
     def tenant(self) -> str:
         """Return the id of the form's tenant; empty if the entered id is invalid."""
-        return str(self.known.id) if self.known else self.cleaned_data.get("tenant_id", "")
+        return str(self.stored.id) if self.stored else self.cleaned_data.get("tenant_id", "")
 
 
 def values(row: Tenant) -> dict[str, Any]:

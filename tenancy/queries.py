@@ -41,7 +41,7 @@ def queues(wanted: Mapping[str, Iterable[str]]) -> dict[str, tuple[int, set[str]
     """Count the queues where tenants have live jobs; also return which of `wanted` have some."""
     sent = [{"tenant": one, "queues": sorted(names)} for one, names in wanted.items()]
     found = _rows("queues", {"wanted": jsonio.dumps(sent).decode()})
-    return {tenant: (number, set(known)) for tenant, number, known in found}
+    return {tenant: (number, set(names)) for tenant, number, names in found}
 
 
 def count(came: Sequence[Mapping[str, object]]) -> None:

@@ -57,10 +57,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Add the counts of a process; all collect the same tests, so count each file once."""
-    LEFT.update({name: n for name, n in _told(node).items() if name not in LEFT})
+    LEFT.update({name: n for name, n in _names(node).items() if name not in LEFT})
 
 
-def _told(node: Any) -> dict[str, int]:
+def _names(node: Any) -> dict[str, int]:
     told: dict[str, int] = getattr(node, "workeroutput", {}).get("left_out", {})
     return told
 

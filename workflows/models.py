@@ -110,7 +110,7 @@ class Step(models.Model):
             models.Index(
                 fields=["due_at"], name="ojs_workflow_step_due", condition=Q(due_at__isnull=False)
             ),
-            # sends: steps that will make jobs of a type, without its version; states 0 and 1 wait
+            # future_steps: steps that will make jobs of a type; states 0 and 1 wait
             models.Index(
                 BaseType(KeyTextTransform("type", "request")),
                 "workflow_id",

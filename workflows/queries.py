@@ -88,13 +88,13 @@ class Counted(NamedTuple):
     calls_failed: int
 
 
-def tally(ended: Iterable[tuple[str, int, int, int]]) -> list[Counted]:
+def count_ended(ended: Iterable[tuple[str, int, int, int]]) -> list[Counted]:
     """Count (workflow id, position, state, callback) of ended steps; return changed workflows."""
     rows = [
         {"workflow_id": flow, "index": index, "state": state, "callback": callback}
         for flow, index, state, callback in ended
     ]
-    return list(starmap(Counted, _rows("tally", {"ended": _json(rows)})))
+    return list(starmap(Counted, _rows("count_ended", {"ended": _json(rows)})))
 
 
 def call(calls: Iterable[tuple[str, int]]) -> list[Moved]:
@@ -182,14 +182,14 @@ class Cancelled(NamedTuple):
 
 
 def cancel(
-    root_id: str, known: Sequence[str], cancelled: Sequence[str], retention_ms: int
+    root_id: str, begun: Sequence[str], cancelled: Sequence[str], retention_ms: int
 ) -> Cancelled | None:
-    """End a locked tree; None if it does not run. `cancelled` are the ended jobs among `known`."""
+    """End a locked tree; None if it does not run. `cancelled` are the ended jobs among `begun`."""
     rows = _rows(
         "cancel",
         {
             "root_id": root_id,
-            "known": list(known),
+            "begun": list(begun),
             "cancelled": list(cancelled),
             "retention_ms": retention_ms,
         },
@@ -283,12 +283,12 @@ class Membership(NamedTuple):
 
 
 def membership(job_id: str, most: int) -> Membership | None:
-    """Read the membership of a job; None for a job of no known workflow."""
+    """Read the membership of a job; None for a job of no stored workflow."""
     rows = _rows("membership", {"job_id": job_id, "most": most})
     return Membership(*rows[0]) if rows else None
 
 
-class Sending(NamedTuple):
+class FutureSteps(NamedTuple):
     """Waiting steps of a type whose requests name the version alike: see `version_said`."""
 
     type: str
@@ -298,6 +298,8 @@ class Sending(NamedTuple):
     steps: int
 
 
-def sends(job_type: str, *, looked: int) -> list[Sending]:
+def future_steps(job_type: str, *, looked: int) -> list[FutureSteps]:
     """Count the steps that will make jobs of a type; steps of ended workflows make none."""
-    return [Sending(*row) for row in _rows("sends", {"type": job_type, "looked": looked})]
+    return [
+        FutureSteps(*row) for row in _rows("future_steps", {"type": job_type, "looked": looked})
+    ]

@@ -108,7 +108,7 @@ def main() -> int:
             executable_path=options.chromium, args=["--no-sandbox"]
         )
         _furnish(browser, options)
-        failed = [told for form in FORMS for told in _take(browser, form, options)]
+        failed = [failure for form in FORMS for failure in _take(browser, form, options)]
         browser.close()
     size = sum(file.stat().st_size for file in options.folder.glob("*.webp"))
     print(f"{size:,} bytes in {options.folder}")

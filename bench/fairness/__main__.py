@@ -66,8 +66,8 @@ def _scenarios(*, is_quick: bool) -> dict[str, Scenario]:
         "cycles": partial(queues.cycles, size=size),
         "work": partial(queues.conserved, size=size),
         "burst": partial(tenants.burst, jobs=10_000 if is_quick else 100_000),
-        "shared": partial(tenants.shared, turns=2000 if is_quick else 5000),
-        "together": partial(tenants.together, turns=2000 if is_quick else 5000),
+        "shared": partial(tenants.shared, starts=2000 if is_quick else 5000),
+        "together": partial(tenants.together, starts=2000 if is_quick else 5000),
         "cost": partial(cost.of_queues, slices=slices),
         "tenants": partial(
             cost.of_tenants, slices=slices, tenants=1000 if is_quick else 10_000, each=100

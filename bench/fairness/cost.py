@@ -24,7 +24,7 @@ ONE_QUEUE, HUNDRED, MANY_TENANTS, OF_A_SCOPE = 1.1, 2.0, 2.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Situation:
     """A claim in one situation, and the time of each slice of it per job."""
 
     title: str
@@ -46,17 +46,17 @@ def of_queues(stage: Stage, slices: int) -> Iterator[Finding]:
         bare, one, many = f"cost{count}-bare", f"cost{count}-one", names
         total = (slices + 1) * claims * count
         stage.fill({bare: total, one: total, **dict.fromkeys(many, total // 25 + 10 * count)})
-        ways = [
-            Way("bare", {"queues": [bare]}),
-            Way("one queue", {"queues": [one], "configuration": version}),
-            Way("100 queues, weighted", {
+        situations = [
+            Situation("bare", {"queues": [bare]}),
+            Situation("one queue", {"queues": [one], "configuration": version}),
+            Situation("100 queues, weighted", {
                 "queues": many, "configuration": version, "rotation": f"cost{count}", "strategy": 2,
                 "weights": [float(1 + n % 10) for n in range(100)],
             }),
         ]  # fmt: skip
-        _measure(stage.database, ways, count, slices)
-        yield _compared(count, ways[1], ways[0], ONE_QUEUE)
-        yield _compared(count, ways[2], ways[0], HUNDRED)
+        _measure(stage.database, situations, count, slices)
+        yield _compared(count, situations[1], situations[0], ONE_QUEUE)
+        yield _compared(count, situations[2], situations[0], HUNDRED)
 
 
 def of_tenants(stage: Stage, slices: int, tenants: int, each: int) -> Iterator[Finding]:
@@ -67,34 +67,34 @@ def of_tenants(stage: Stage, slices: int, tenants: int, each: int) -> Iterator[F
     stage.database.run("VACUUM (ANALYZE)")
     version = stage.database.number("SELECT version FROM ojs_terms WHERE id = 1")
     for count in CLAIMS:
-        ways = [
-            Way("one tenant", {"queues": ["alone"], "configuration": version}),
-            Way(f"{tenants:,} tenants", {"queues": ["shared"], "configuration": version}),
-            Way(f"{tenants:,} tenants of a scope", {
+        situations = [
+            Situation("one tenant", {"queues": ["alone"], "configuration": version}),
+            Situation(f"{tenants:,} tenants", {"queues": ["shared"], "configuration": version}),
+            Situation(f"{tenants:,} tenants of a scope", {
                 "queues": ["scoped"], "configuration": version, "scopes": ["s"],
             }),
         ]  # fmt: skip
-        _measure(stage.database, ways, count, slices)
-        yield _compared(count, ways[1], ways[0], MANY_TENANTS)
-        yield _compared(count, ways[2], ways[1], OF_A_SCOPE)
+        _measure(stage.database, situations, count, slices)
+        yield _compared(count, situations[1], situations[0], MANY_TENANTS)
+        yield _compared(count, situations[2], situations[1], OF_A_SCOPE)
 
 
-def _measure(database: Database, ways: list[Way], count: int, slices: int) -> None:
+def _measure(database: Database, situations: list[Situation], count: int, slices: int) -> None:
     text = script_of("claim")
     statement, nothing = text.encode(), dict.fromkeys(PLACE.findall(text))
     with database.connect() as connection:
         pid = connection.info.backend_pid
         for n in range(slices + 1):
-            for way in ways:
+            for situation in situations:
                 sent = {**nothing, "limit": count, "worker_id": "cost", "says_pool": False,
                         "default_lease_ms": LEASE_MS, "heard_ms": int(HEARD_MS),
-                        **way.given}  # fmt: skip
+                        **situation.given}  # fmt: skip
                 claims = CLAIMS[count] if n else WARM
                 cpu, began = _cpu_ns(pid), time.perf_counter()
                 jobs = _claimed(connection, statement, sent, claims)
                 if n:
-                    way.wall_us.append((time.perf_counter() - began) * 1e6 / jobs)
-                    way.cpu_us.append((_cpu_ns(pid) - cpu) / 1e3 / jobs)
+                    situation.wall_us.append((time.perf_counter() - began) * 1e6 / jobs)
+                    situation.cpu_us.append((_cpu_ns(pid) - cpu) / 1e3 / jobs)
 
 
 def _claimed(
@@ -113,8 +113,8 @@ def _cpu_ns(pid: int) -> int:
         return 0
 
 
-def _compared(count: int, way: Way, with_: Way, bound: float) -> Finding:
-    note = f"{way.at():.0f} and {with_.at():.0f} us of a backend per job, clock "
-    note += f"{median(way.wall_us):.0f} and {median(with_.wall_us):.0f}"
-    title = f"fetch({count}): {way.title} against {with_.title}"
-    return at_most("cost", title, bound, way.at() / with_.at(), note)
+def _compared(count: int, situation: Situation, with_: Situation, bound: float) -> Finding:
+    note = f"{situation.at():.0f} and {with_.at():.0f} us of a backend per job, clock "
+    note += f"{median(situation.wall_us):.0f} and {median(with_.wall_us):.0f}"
+    title = f"fetch({count}): {situation.title} against {with_.title}"
+    return at_most("cost", title, bound, situation.at() / with_.at(), note)

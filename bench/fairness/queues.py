@@ -7,7 +7,7 @@ from random import Random
 
 from bench.fairness.fetchers import Answer, Fetched
 from bench.fairness.finding import Finding, at_most
-from bench.fairness.shares import longest_wait, most_apart, shares_of, worst_share
+from bench.fairness.shares import longest_wait, shares_of, widest_gap, worst_share
 from bench.fairness.stage import Order, Stage, Start
 
 MIXED, WINDOW, POINTS = 50, 1000, 2.0  # jobs of a FETCH at most
@@ -22,12 +22,12 @@ class Size:
 
     vectors: int  # of random weights
     single: int  # vectors that are also fetched one by one
-    turns: int
-    single_turns: int
+    starts: int
+    single_starts: int
 
 
-QUICK = Size(vectors=2, single=0, turns=1500, single_turns=5100)
-WHOLE = Size(vectors=20, single=20, turns=4000, single_turns=5500)
+QUICK = Size(vectors=2, single=0, starts=1500, single_starts=5100)
+WHOLE = Size(vectors=20, single=20, starts=4000, single_starts=5500)
 
 
 def weighted(stage: Stage, size: Size) -> Iterator[Finding]:
@@ -39,22 +39,22 @@ def weighted(stage: Stage, size: Size) -> Iterator[Finding]:
         vectors.append([draw.randint(1, MOST_WEIGHT) for _ in range(number)])
     for n, vector in enumerate(vectors):
         title = "5:3:1" if n == 0 else f"{len(vector)} queues, random weights no. {n}"
-        yield from _weighted(stage, f"w{n}", title, vector, size.turns, MIXED)
+        yield from _weighted(stage, f"w{n}", title, vector, size.starts, MIXED)
         if n <= size.single:
-            yield from _weighted(stage, f"s{n}", title, vector, size.single_turns, 1)
+            yield from _weighted(stage, f"s{n}", title, vector, size.single_starts, 1)
 
 
 def _weighted(
-    stage: Stage, name: str, title: str, vector: list[int], turns: int, most: int
+    stage: Stage, name: str, title: str, vector: list[int], starts: int, most: int
 ) -> Iterator[Finding]:
     weights = {f"{name}-{n}": weight for n, weight in enumerate(vector)}
     shares = shares_of(weights)
     # running fetches continue after the total is reached
-    asked = turns + stage.number * most
+    asked = starts + stage.number * most
     stocks = {queue: math.ceil(asked * part) + MARGIN for queue, part in shares.items()}
     stage.fill(stocks)
     wish = stage.pool(name, queues=weights, strategy="weighted")
-    fetched = stage.fetchers().fetch(wish, turns, most)
+    fetched = stage.fetchers().fetch(wish, starts, most)
     order = stage.order(list(weights), fetched)
     window, points = (SINGLE_WINDOW, SINGLE_POINTS) if most == 1 else (WINDOW, POINTS)
     worst = 100 * worst_share(order.queues(), shares, window)
@@ -70,21 +70,21 @@ def least_ratio(stage: Stage, size: Size) -> Iterator[Finding]:
          ("weighted", 5, 0.02))
     ):  # fmt: skip
         for most in (1, MIXED):
-            yield _least(stage, f"r{n}-{most}", strategy, (queues, ratio), size.turns, most)
-    yield _least_of_one_that_comes_back(stage, size.turns)
+            yield _least(stage, f"r{n}-{most}", strategy, (queues, ratio), size.starts, most)
+    yield _least_of_one_that_comes_back(stage, size.starts)
 
 
 def _least(
-    stage: Stage, name: str, strategy: str, among: tuple[int, float], turns: int, most: int
+    stage: Stage, name: str, strategy: str, among: tuple[int, float], starts: int, most: int
 ) -> Finding:
     number, ratio = among
     weights = {f"{name}-{n}": 1000 if n == 0 else 1 for n in range(number)}
-    stocks = dict.fromkeys(weights, turns + stage.number * most + MARGIN)
+    stocks = dict.fromkeys(weights, starts + stage.number * most + MARGIN)
     stage.fill(stocks)
     wish = stage.pool(
         name, queues=weights, strategy=strategy, starvation_prevention=_least_of(ratio)
     )
-    order = stage.order(list(weights), stage.fetchers().fetch(wish, turns, most))
+    order = stage.order(list(weights), stage.fetchers().fetch(wish, starts, most))
     longest = max(longest_wait(order.queues(), stocks).values())
     title = f"{strategy}, {number} queues of at least {ratio:.3g}, fetch(1..{most}): longest wait"
     return at_most("least share", title, _allowed(ratio), longest)
@@ -99,23 +99,23 @@ def _allowed(ratio: float) -> int:
     return math.floor(1 / ratio + 1e-9) - 1
 
 
-def _least_of_one_that_comes_back(stage: Stage, turns: int) -> Finding:
+def _least_of_one_that_comes_back(stage: Stage, starts: int) -> Finding:
     first, low, ratio, few = "back-first", "back-low", 0.1, 20
-    stocks = {first: 2 * turns + MARGIN, low: few}
+    stocks = {first: 2 * starts + MARGIN, low: few}
     stage.fill(stocks)
     wish = stage.pool("back", queues=[first, low], strategy="strict",
                       starvation_prevention=_least_of(ratio))  # fmt: skip
     marks: list[int] = []
 
     def refill(fetched: Fetched) -> None:
-        fetched.wait_for(turns // 2)
-        stage.fill({low: turns})
+        fetched.wait_for(starts // 2)
+        stage.fill({low: starts})
         marks.append(stage.last_event())
 
-    order = stage.order([first, low], stage.fetchers().fetch(wish, turns, 1, refill))
+    order = stage.order([first, low], stage.fetchers().fetch(wish, starts, 1, refill))
     at = sum(start.seq <= marks[0] for start in order.starts)
     # one claim may have read before the refill's commit, and one turn may be owed from before
-    longest = max(longest_wait(order.queues(), stocks, [(at + 2, low, turns)]).values())
+    longest = max(longest_wait(order.queues(), stocks, [(at + 2, low, starts)]).values())
     title = f"strict, a queue of at least {ratio} that ran empty and came back: longest wait"
     return at_most("least share", title, _allowed(ratio), longest)
 
@@ -124,12 +124,12 @@ def cycles(stage: Stage, size: Size) -> Iterator[Finding]:
     """Round-robin keeps queues with jobs within one turn of each other."""
     for most in (1, MIXED):
         names = [f"c{most}-{n}" for n in range(10)]
-        stage.fill(dict.fromkeys(names, size.turns // 10 + stage.number * most + MARGIN))
+        stage.fill(dict.fromkeys(names, size.starts // 10 + stage.number * most + MARGIN))
         wish = stage.pool(f"c{most}", queues=names)
-        order = stage.order(names, stage.fetchers().fetch(wish, size.turns, most))
-        apart = most_apart(order.queues(), names)
+        order = stage.order(names, stage.fetchers().fetch(wish, size.starts, most))
+        gap = widest_gap(order.queues(), names)
         title = f"10 queues, {stage.number} fetchers of 1..{most}: turns that two differ by"
-        yield at_most("round-robin", title, stage.number, apart, "one per fetcher")
+        yield at_most("round-robin", title, stage.number, gap, "one per fetcher")
 
 
 def conserved(stage: Stage, size: Size) -> Iterator[Finding]:
@@ -138,7 +138,7 @@ def conserved(stage: Stage, size: Size) -> Iterator[Finding]:
     for strategy in ("round-robin", "weighted", "strict", "least-loaded"):
         name = f"wc-{strategy}"
         # most of the queues are empty, the rest end one after the other
-        stocks = {f"{name}-{n}": draw.randint(1, size.turns // 5) if n % 5 == 0 else 0
+        stocks = {f"{name}-{n}": draw.randint(1, size.starts // 5) if n % 5 == 0 else 0
                   for n in range(50)}  # fmt: skip
         stage.fill({queue: number for queue, number in stocks.items() if number})
         wish = stage.pool(name, queues=list(stocks), strategy=strategy, weights={

@@ -56,14 +56,14 @@ def longest_wait(
     return longest
 
 
-def most_apart(order: Sequence[str], names: Iterable[str]) -> int:
+def widest_gap(order: Sequence[str], names: Iterable[str]) -> int:
     """Return the greatest difference in turns between two names over any turns in a row."""
     worst = 0
     for one, other in combinations(names, 2):
-        apart = lowest = highest = 0
+        gap = lowest = highest = 0
         for name in order:
-            apart += (name == one) - (name == other)
-            lowest, highest = min(lowest, apart), max(highest, apart)
+            gap += (name == one) - (name == other)
+            lowest, highest = min(lowest, gap), max(highest, gap)
         worst = max(worst, highest - lowest)
     return worst
 

@@ -242,7 +242,7 @@ def hurt(name: str, arena: Arena, load: Load, draw: random.Random) -> list[Findi
     time.sleep(1.0)
     worst_s, refused = journal.window()
     stored = set(journal.stored)
-    missing = stored - _known(arena, stored)
+    missing = stored - _stored(arena, stored)
 
     def found(promise: str, seen: str, *, is_kept: bool) -> Finding:
         return Finding(name, scene.done, promise, seen, is_kept)
@@ -266,7 +266,7 @@ def hurt(name: str, arena: Arena, load: Load, draw: random.Random) -> list[Findi
     return findings
 
 
-def _known(arena: Arena, ids: set[str]) -> set[str]:
+def _stored(arena: Arena, ids: set[str]) -> set[str]:
     rows = arena.rows("SELECT id::text FROM ojs_job WHERE id = ANY (%s::uuid[])", list(ids))
     return {row[0] for row in rows}
 

@@ -54,12 +54,12 @@ def _run(rig: Rig, options: argparse.Namespace, parts: list[str]) -> int:
         began = time.monotonic()
         found = survive(rig, options.jobs)
         print(f"{options.jobs} jobs through a death: {time.monotonic() - began:.0f} s")
-        code = _tell(found)
+        code = _report(found)
         print(f"agreement row by row {converge(rig, 600):.1f} s later", flush=True)
     return code
 
 
-def _tell(found: Found) -> int:
+def _report(found: Found) -> int:
     print(
         f"  promised {dict(found.promised)}, refused: {found.refused_pins} pinned,"
         f" {found.refused} free\n"

@@ -23,7 +23,7 @@ def mirror(server: Server) -> Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Copy:
     """The columns of a copy that the rule of the last writer uses."""
 
     origin_region: str
@@ -36,10 +36,10 @@ class Known:
 
 def wrong_winners(server: Server) -> set[str]:
     """Return the federation ids for which a region's winner differs from the rule's."""
-    copies: dict[str, list[Known]] = {}
+    copies: dict[str, list[Copy]] = {}
     for (region, job), row in mirror(server).items():
-        known = Known(region, job, row[1], row[8], row[10], row[11])
-        copies.setdefault(known.federation_id, []).append(known)
+        copy = Copy(region, job, row[1], row[8], row[10], row[11])
+        copies.setdefault(copy.federation_id, []).append(copy)
     return {
         federation_id
         for federation_id, found in copies.items()
@@ -49,12 +49,12 @@ def wrong_winners(server: Server) -> set[str]:
 
 def differences(rig: Rig) -> list[str]:
     """Return the differences between the regions as texts; empty when they agree."""
-    known = {region: mirror(server) for region, server in rig.servers.items()}
-    first, *others = known
+    copies = {region: mirror(server) for region, server in rig.servers.items()}
+    first, *others = copies
     found = []
     for other in others:
-        for key in known[first].keys() | known[other].keys():
-            ours, theirs = known[first].get(key), known[other].get(key)
+        for key in copies[first].keys() | copies[other].keys():
+            ours, theirs = copies[first].get(key), copies[other].get(key)
             if ours != theirs:
                 found.append(f"{key}: {first} has {ours}, {other} has {theirs}")
     return found

@@ -86,9 +86,9 @@ def _sampling(rig: Rig, samples: list[float]) -> Iterator[None]:
 
     def look() -> None:
         while not is_over.wait(0.5):
-            told = rig.servers["us"].get("/ojs/v1/admin/federation/replication")
-            if told is not None:
-                samples.append(max(float(peer["lag_ms"]) for peer in told["peers"]))
+            sample = rig.servers["us"].get("/ojs/v1/admin/federation/replication")
+            if sample is not None:
+                samples.append(max(float(peer["lag_ms"]) for peer in sample["peers"]))
 
     thread = threading.Thread(target=look)
     thread.start()

@@ -43,7 +43,7 @@ class RigError(Exception):
     """A region failed an expectation of the rig."""
 
 
-class Way:
+class Proxy:
     """A TCP proxy from one region to another; `cut` is a partition, `heal` its end."""
 
     def __init__(self, host: str, port: int) -> None:
@@ -208,15 +208,15 @@ class Rig:
         """Define regions and proxies; nothing runs yet."""
         port = _free_port()
         self.servers = {region: Server(region, port, folder / region) for region in HOSTS}
-        self.ways = {
-            (source, target): Way(HOSTS[target], port)
+        self.proxies = {
+            (source, target): Proxy(HOSTS[target], port)
             for source in HOSTS for target in HOSTS if source != target
         }  # fmt: skip
         key = secrets.token_urlsafe(40)
         for region, server in self.servers.items():
             urls = {
                 other: server.url if other == region
-                else f"http://127.0.0.1:{self.ways[region, other].port}"
+                else f"http://127.0.0.1:{self.proxies[region, other].port}"
                 for other in HOSTS
             }  # fmt: skip
             server.environment = {
@@ -234,20 +234,20 @@ class Rig:
         """End all regions and proxies."""
         for server in self.servers.values():
             server.stop()
-        for way in self.ways.values():
-            way.cut()
+        for proxy in self.proxies.values():
+            proxy.cut()
 
     def cut_off(self, region: str) -> None:
         """Cut a region off from the other regions, in both directions."""
-        for pair, way in self.ways.items():
+        for pair, proxy in self.proxies.items():
             if region in pair:
-                way.cut()
+                proxy.cut()
 
     def heal(self, region: str) -> None:
         """End the partition."""
-        for pair, way in self.ways.items():
+        for pair, proxy in self.proxies.items():
             if region in pair:
-                way.heal()
+                proxy.heal()
 
 
 @contextlib.contextmanager

@@ -47,10 +47,10 @@ def measure(rig: Rig) -> Cost:
         def enqueue_routed() -> None:
             client.enqueue("bench", ["x"], queue="bench")
 
-        ways = (enqueue_plainly, enqueue_noted, enqueue_routed)
-        for one in ways:
-            _us(one, IN_SLICE)
-        slices = [[_us(one, IN_SLICE) for one in ways] for _ in range(SLICES)]
+        calls = (enqueue_plainly, enqueue_noted, enqueue_routed)
+        for call in calls:
+            _us(call, IN_SLICE)
+        slices = [[_us(call, IN_SLICE) for call in calls] for _ in range(SLICES)]
         decision = _us(client.route, DECISIONS)
     plain_us, noted_us, routed_us = map(statistics.median, zip(*slices, strict=True))
     return Cost(plain_us, noted_us, routed_us, decision)

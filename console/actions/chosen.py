@@ -28,20 +28,20 @@ def _on_chosen(verb: Verb) -> Run:
             raise InvalidRequest("no job is chosen: check the boxes of some")
         if len(ids) > SIZE:
             raise InvalidRequest.field("id", f"may name at most {SIZE} jobs", len(ids))
-        return _told(verb, *operate.some(verb, ids, who))
+        return _outcome(verb, *operate.some(verb, ids, who))
 
     return run
 
 
-def _told(verb: Verb, done: list[str], why: Mapping[str, str]) -> str:
+def _outcome(verb: Verb, done: list[str], why: Mapping[str, str]) -> str:
     """Describe the outcome for the chosen jobs, with the states of the skipped jobs."""
     jobs = "1 job is" if len(done) == 1 else f"{len(done)} jobs are"
-    told = f"{jobs} {BECAME[verb]}."
+    text = f"{jobs} {BECAME[verb]}."
     if not why:
-        return told
+        return text
     states = sorted(set(why.values()))
     reasons = ", ".join(state.replace("not_found", "no longer there") for state in states)
-    return f"{told} {len(why)} left as {'it was' if len(why) == 1 else 'they were'}: {reasons}."
+    return f"{text} {len(why)} left as {'it was' if len(why) == 1 else 'they were'}: {reasons}."
 
 
 _CHOSEN: Final = {

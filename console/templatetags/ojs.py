@@ -79,8 +79,8 @@ def in_zone(at: datetime, zone: str) -> str:
     return f"{at.astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M:%S %Z}"
 
 
-def _distance(apart: timedelta) -> str:
-    seconds = apart.total_seconds()
+def _distance(duration: timedelta) -> str:
+    seconds = duration.total_seconds()
     text = span(int(abs(seconds)) * MS)
     if abs(seconds) < 1:
         return "now"
@@ -355,8 +355,8 @@ def _fact(job: Job, name: str) -> SafeString | str:
 
 
 def _since(job: Job, _at: datetime) -> SafeString | str:
-    told = since(job)
-    return format_html("{} {}", told[0], clock(told[1])) if told else NOTHING
+    step = since(job)
+    return format_html("{} {}", step[0], clock(step[1])) if step else NOTHING
 
 
 SHOWN_AS: dict[str, Callable[[Job, Any], SafeString | str]] = {

@@ -36,7 +36,7 @@ class Act(PageView):
             messages.error(request, str(problem).capitalize() + ".")
             return HttpResponseRedirect(back)
         if isinstance(done, Secret):
-            shown = self.get_context_data(told=done.told, secret=done.secret, back=back)
+            shown = self.get_context_data(message=done.message, secret=done.secret, back=back)
             return self.render_to_response(shown, headers={"Cache-Control": "no-store"})
         messages.success(request, done)
         return HttpResponseRedirect(back)

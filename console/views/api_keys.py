@@ -55,8 +55,8 @@ class ApiKeys(PageView):
         key, text = api_keys.create(form.new, caller_of(request))
         return self._shown(text, f"Key {key.name} is made.")
 
-    def _shown(self, text: str, told: str) -> HttpResponse:
-        answer = self.render_to_response(self.get_context_data(secret=text, told=told))
+    def _shown(self, text: str, message: str) -> HttpResponse:
+        answer = self.render_to_response(self.get_context_data(secret=text, message=message))
         answer.headers["Cache-Control"] = "no-store"
         return answer
 

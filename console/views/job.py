@@ -27,7 +27,7 @@ class JobDetail(OfOneJob):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the job and its events."""
         job = self.found()
-        told, is_longer = steps(job)
+        timeline, is_longer = steps(job)
         state = state_of(job.state)
         return super().get_context_data(
             job=job,
@@ -36,9 +36,9 @@ class JobDetail(OfOneJob):
             can_retry=state in REVIVED,
             can_delete=state in TERMINAL,
             is_dead=state is State.DISCARDED,
-            timeline=told,
+            timeline=timeline,
             is_longer=is_longer,
-            attempts=attempts(job, told),
+            attempts=attempts(job, timeline),
             acts=done_to(job.id, "job", limit=ACTS),
             progress=progress_of(job),
             why=explain(job, self.tenant),

@@ -110,8 +110,8 @@ class JobRetry(JobForm):
         }  # fmt: skip
         changed = {name: value for name, value in given.items() if value != stored[name]}
         operate.retry_job(job.id, decode_override(changed or None, job), who)
-        told = f" with other {', '.join(sorted(changed))}" if changed else ""
-        return job.id, f"Job {job.id} is available again{told}."
+        others = f" with other {', '.join(sorted(changed))}" if changed else ""
+        return job.id, f"Job {job.id} is available again{others}."
 
 
 class JobClone(JobForm):

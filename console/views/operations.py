@@ -174,8 +174,8 @@ class OperationPage(PageView):
     @property
     def posting(self) -> str:
         """Return the permit to stop or resume an operation of its verb."""
-        known = Operation.objects.filter(pk=self.kwargs["pk"]).first()
-        return OPERATIONS[known.verb if known else UNKNOWN]
+        operation = Operation.objects.filter(pk=self.kwargs["pk"]).first()
+        return OPERATIONS[operation.verb if operation else UNKNOWN]
 
     def _operation(self) -> Operation:
         try:

@@ -52,7 +52,7 @@ class TenantDetail(PageView):
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the tenant, or the remains of a deleted or unconfigured tenant."""
-        name = _known(kwargs["tenant_id"])
+        name = _valid_id(kwargs["tenant_id"])
         if self.tenant not in {None, name}:
             raise Http404
         try:
@@ -67,7 +67,7 @@ class TenantDetail(PageView):
                 detail=found,
                 hour=found.hour,
                 entries=self._entries(name),
-                terms=said(line.row),
+                policy=said(line.row),
                 is_kept=line.row.id == conf().default or line.row.source == "static",
                 minutes=MINUTES,
                 title=name,
@@ -118,15 +118,15 @@ class TenantEdit(PageView):
         except OJSError as problem:
             form.refuse(problem)
             return self._shown(form, 400)
-        told = "is there now" if is_new else "is stored: it counts from now on"
-        messages.success(request, f"Tenant {row.id} {told}.")
+        outcome = "is there now" if is_new else "is stored: it counts from now on"
+        messages.success(request, f"Tenant {row.id} {outcome}.")
         return HttpResponseRedirect(reverse("ojs_console:tenant", args=[row.id]))
 
     def _before(self) -> Tenant | None:
         if "tenant_id" not in self.kwargs:
             return None
         try:
-            return tenants.find(_known(self.kwargs["tenant_id"]))
+            return tenants.find(_valid_id(self.kwargs["tenant_id"]))
         except NotFound as problem:
             raise Http404 from problem
 
@@ -142,7 +142,7 @@ class TenantEdit(PageView):
         return self.render_to_response(shown, status=status)
 
 
-def _known(tenant_id: str) -> str:
+def _valid_id(tenant_id: str) -> str:
     """Return the id if it is valid. Raises Http404."""
     if not is_tenant_id(tenant_id, conf().default):
         raise Http404

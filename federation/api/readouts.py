@@ -67,7 +67,7 @@ class Backends(FederationView):
         known = registry()
         seen = codec.encode_regions(known)
         more = [_backend(known, one["id"]) for one in seen["regions"]]
-        backends = [one | told for one, told in zip(seen["regions"], more, strict=True)]
+        backends = [one | details for one, details in zip(seen["regions"], more, strict=True)]
         return Answer({"federation_id": seen["federation_id"], "backends": backends})
 
 

@@ -12,7 +12,7 @@ from federation.services.replication.copies import copies
 from federation.services.replication.forget_region import forget_copies
 from federation.services.replication.give_up import give_up
 from federation.services.replication.ingest import ingest
-from federation.services.replication.replication import required, terms
+from federation.services.replication.replication import replication_config, required
 from jobs.api.answer import Answer
 from jobs.api.openapi import operation
 from jobs.api.schemas import ID
@@ -98,7 +98,7 @@ class ReplicationStatus(FederationView):
     @operation("getReplication", {200: codec.STATUS}, extension=EXTENSION)
     def get(self, request: Request) -> Answer:
         """Show each peer's cursor, lag and problems; `pending` is counted to 10,000."""
-        return Answer(codec.encode_status(terms(), lag.peers(), lag.conflicts()))
+        return Answer(codec.encode_status(replication_config(), lag.peers(), lag.conflicts()))
 
 
 class RegionAdoption(FederationView):

@@ -16,8 +16,8 @@ from federation.services.replication.adopt import MOST, WHY_NOT, Adopted, Order
 from federation.services.replication.forget_region import Forgotten
 from federation.services.replication.forget_region import Order as Forgetting
 from federation.services.replication.give_up import Answer as GivenUp
-from federation.services.replication.lag import Told
-from federation.services.replication.replication import Terms
+from federation.services.replication.lag import PeerLag
+from federation.services.replication.replication import ReplicationConfig
 from jobs.api.admin.base import MAX_REASON, REASON, optional_text
 from jobs.api.members import integer as integer_of
 from jobs.api.members import list_of, queue_name
@@ -242,12 +242,14 @@ def _copy(one: Replica, row: FederatedJob | None, *, is_winner: bool) -> dict[st
     }
 
 
-def encode_status(known: Terms | None, peers: Sequence[Told], conflicts: int) -> dict[str, Any]:
+def encode_status(
+    config: ReplicationConfig | None, peers: Sequence[PeerLag], conflicts: int
+) -> dict[str, Any]:
     """Encode the state of replication."""
-    rules = known.rules if known else None
+    rules = config.rules if config else None
     return {
-        "enabled": known is not None,
-        "local_region": known.local if known else None,
+        "enabled": config is not None,
+        "local_region": config.local if config else None,
         "mode": str(rules.mode) if rules else None,
         "interval_seconds": rules.interval_seconds if rules else None,
         "batch": rules.batch if rules else None,
@@ -258,7 +260,7 @@ def encode_status(known: Terms | None, peers: Sequence[Told], conflicts: int) ->
     }
 
 
-def _peer(one: Told) -> dict[str, Any]:
+def _peer(one: PeerLag) -> dict[str, Any]:
     row = one.row
     return {
         "region": one.lag.region,

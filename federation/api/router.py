@@ -189,8 +189,8 @@ class RoutedJobs(RoutedView):
 
 def _with_federation(found: Placed) -> bytes:
     """Add the member `federation` to the bytes of a region's answer, an object."""
-    told = b'"federation":' + jsonio.dumps(_federation(found)) + b"}"
-    return found.body[:-1] + (b"" if found.body == b"{}" else b",") + told
+    member = b'"federation":' + jsonio.dumps(_federation(found)) + b"}"
+    return found.body[:-1] + (b"" if found.body == b"{}" else b",") + member
 
 
 def _federation(found: Placed) -> dict[str, Any]:

@@ -41,16 +41,16 @@ class _Parcel:
 
     job: NewJob
     meta: Mapping[str, Any]
-    way: FederationMeta
+    routing: FederationMeta
     delivery: Delivery | None = None
     attempt: Attempt | None = None
-    hops_told: int = 0
+    hops_reported: int = 0
     result: Enqueued | None = None
     error: Refusal | None = None
 
     @property
     def federation_id(self) -> str:
-        return str(self.way.federation_id)
+        return str(self.routing.federation_id)
 
 
 def enqueue(state: State, job: NewJob, headers: Mapping[str, str]) -> Steps[Enqueued]:
@@ -92,8 +92,8 @@ def _parcel(job: NewJob) -> _Parcel:
     return _Parcel(job, meta, _identified(read_meta(meta)))
 
 
-def _identified(way: FederationMeta) -> FederationMeta:
-    return way if way.federation_id else replace(way, federation_id=new_federation_id())
+def _identified(meta: FederationMeta) -> FederationMeta:
+    return meta if meta.federation_id else replace(meta, federation_id=new_federation_id())
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def _deliver(state: State, parcels: Sequence[_Parcel], headers: Mapping[str, str
         calls = [_call(state, group, headers) for group in groups]
         answers = (yield from guarded(state, calls)) if calls else []
         for group, answer in zip(groups, answers, strict=True):
-            _settle(group, answer)
+            _record_answer(group, answer)
 
 
 def _take_aim(state: State, parcel: _Parcel) -> Steps[None]:
@@ -118,15 +118,15 @@ def _take_aim(state: State, parcel: _Parcel) -> Steps[None]:
     try:
         delivery = parcel.delivery
         if delivery is None:
-            decision = yield from decided(state, parcel.way)
+            decision = yield from decided(state, parcel.routing)
             failover = state.config.failover
             delivery = parcel.delivery = Delivery(
-                decision, failover.attempts, parcel.federation_id, parcel.way.in_doubt,
+                decision, failover.attempts, parcel.federation_id, parcel.routing.in_doubt,
                 is_bound=failover.in_doubt is InDoubt.REFUSE,
             )  # fmt: skip
         elif delivery.may_go_on:
             # regions that the first decision left out are candidates now
-            delivery.go_on((yield from decided(state, parcel.way, delivery.tried)))
+            delivery.go_on((yield from decided(state, parcel.routing, delivery.tried)))
     except OJSError as problem:
         parcel.attempt, parcel.error = None, problem
         return
@@ -135,9 +135,9 @@ def _take_aim(state: State, parcel: _Parcel) -> Steps[None]:
         state.aimed(parcel.attempt.region)
     if parcel.attempt is None and parcel.result is None and parcel.error is None:
         parcel.error = delivery.failure(state.config.health_check.interval_seconds)
-    for hop in delivery.hops[parcel.hops_told :]:
+    for hop in delivery.hops[parcel.hops_reported :]:
         state.failed_over(hop, parcel.federation_id)
-    parcel.hops_told = len(delivery.hops)
+    parcel.hops_reported = len(delivery.hops)
 
 
 @dataclass(slots=True)
@@ -191,7 +191,7 @@ def _envelope(state: State, parcel: _Parcel, routed_at: str) -> dict[str, Any]:
 # --- answers --------------------------------------------------------------------------------------
 
 
-def _settle(group: _Group, answer: Answer) -> None:
+def _record_answer(group: _Group, answer: Answer) -> None:
     items = _items(group, answer) if isinstance(answer, Reply) else None
     for n, parcel in enumerate(group.parcels):
         delivery = parcel.delivery
@@ -203,7 +203,7 @@ def _settle(group: _Group, answer: Answer) -> None:
         report = answer.report
         if items is not None and group.is_via_hub:
             report = _of_item(items[n], report)
-        delivery.settle(report)
+        delivery.record_report(report)
         if isinstance(answer, Reply) and report.fate is Fate.ANSWERED:
             if items is not None:
                 _read_job(group, parcel, items[n], answer)
@@ -236,7 +236,7 @@ def _read_job(group: _Group, parcel: _Parcel, item: Any, reply: Reply) -> None:
     """Read a job, or a hub's refusal, from an answer: the object itself, or its member `job`."""
     found = item if isinstance(item, dict) else {}
     job = found.get("job") if isinstance(found.get("job"), dict) else found
-    told = found.get("federation") if isinstance(found.get("federation"), dict) else {}
+    placed = found.get("federation") if isinstance(found.get("federation"), dict) else {}
     attempt, delivery = parcel.attempt, parcel.delivery
     if isinstance(found.get("error"), dict) and "id" not in (job or {}):
         status = int(found["status"]) if isinstance(found.get("status"), int) else 422
@@ -245,7 +245,7 @@ def _read_job(group: _Group, parcel: _Parcel, item: Any, reply: Reply) -> None:
         parcel.error = UnexpectedAnswer(group.ask, reply.status)
     else:
         parcel.result = Enqueued(
-            region=str((told or {}).get("target_region") or attempt.region),
+            region=str((placed or {}).get("target_region") or attempt.region),
             job_id=job["id"],
             federation_id=parcel.federation_id,
             strategy=delivery.decision.strategy,

@@ -30,8 +30,8 @@ def get_job(
     for place, answer in zip(places, answers, strict=True):
         if (job := _job(answer)) is not None:
             return Located(place, job)
-    told = yield from _asked(state, places, f"{API}/federation/jobs/{id}", headers)
-    for answer in told:
+    shown = yield from _asked(state, places, f"{API}/federation/jobs/{id}", headers)
+    for answer in shown:
         if (found := _winner(answer)) is not None and state.config.region(found[0]) is not None:
             place, job_id = found
             (its,) = yield from _asked(state, [place], f"{API}/jobs/{job_id}", headers)
@@ -90,12 +90,12 @@ def _winner(answer: Answer) -> tuple[str, str] | None:
 def _uncertain(
     state: State, places: Sequence[str], answers: Sequence[Answer]
 ) -> NoHealthyRegion | None:
-    told = [
+    reasons = [
         {"id": place, "reason": answer.report.reason}
         for place, answer in zip(places, answers, strict=True)
         if not (isinstance(answer, Reply) and answer.status == NOT_FOUND)
     ]
-    return NoHealthyRegion.because(told, _retry_in(state)) if told else None
+    return NoHealthyRegion.because(reasons, _retry_in(state)) if reasons else None
 
 
 def _retry_in(state: State) -> float:

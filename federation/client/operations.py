@@ -45,8 +45,8 @@ def _probed(state: State, job: FederationMeta, excluded: frozenset[str]) -> Step
         if not decision.probe:
             return decision
         yield from probe(state, decision.probe)
-    told = [{"id": one, "reason": "health unknown"} for one in decision.probe]
-    refusal = NoHealthyRegion.because(told, state.config.health_check.interval_seconds)
+    reasons = [{"id": one, "reason": "health unknown"} for one in decision.probe]
+    refusal = NoHealthyRegion.because(reasons, state.config.health_check.interval_seconds)
     return Decision(decision.strategy, refusal=refusal)
 
 
@@ -131,7 +131,7 @@ def _sent(
         return (yield calls)
     except BaseException:
         for region, permit in permits:
-            state.settled(region, permit, Outcome.NEUTRAL)
+            state.record_outcome(region, permit, Outcome.NEUTRAL)
         raise
 
 
@@ -147,7 +147,7 @@ def guarded(state: State, calls: Sequence[Call]) -> Steps[list[Answer]]:
             found.append(Failure(Fate.NOT_SENT, Reason.BREAKER_OPEN, is_own=True))
             continue
         answer = next(answers)
-        state.settled(call.region, permit, outcome_of(answer), answer.report.reason)
+        state.record_outcome(call.region, permit, outcome_of(answer), answer.report.reason)
         found.append(answer)
     return found
 

@@ -41,7 +41,7 @@ class RegionState:
 
 
 @dataclass(slots=True)
-class _Known:
+class _Entry:
     breaker: Breaker = field(default_factory=Breaker)
     status: Status = Status.UNKNOWN
     latency_ms: float | None = None
@@ -67,9 +67,9 @@ class State:
         self._clock = clock
         self._on_event = on_event
         self._lock = Lock()
-        self._turn = 0
+        self._decisions = 0
         self._rules = config.breaker_rules
-        self._known = {region.id: _Known() for region in config.regions}
+        self._entries = {region.id: _Entry() for region in config.regions}
 
     # --- to decide --------------------------------------------------------------------------------
 
@@ -77,68 +77,70 @@ class State:
         """Return the present state, for one decision."""
         now = self._clock()
         with self._lock:
-            self._turn += 1
-            known = self._known.items()
-            health = {region: self._health(one, now) for region, one in known}
+            self._decisions += 1
+            entries = self._entries.items()
+            health = {region: self._health(one, now) for region, one in entries}
             loads = {
                 region: replace(one.load, available=one.load.available + one.sent)
-                for region, one in known
+                for region, one in entries
                 if one.load is not None
             }
-            return Snapshot(health, loads, now, self._turn)
+            return Snapshot(health, loads, now, self._decisions)
 
-    def _health(self, known: _Known, now: float) -> Health:
-        current = known.breaker.at(now, self._rules)
-        is_old = self._is_old(known, now)
+    def _health(self, entry: _Entry, now: float) -> Health:
+        current = entry.breaker.at(now, self._rules)
+        is_old = self._is_old(entry, now)
         return Health(
-            status=Status.UNKNOWN if is_old else known.status,
+            status=Status.UNKNOWN if is_old else entry.status,
             breaker=current.state,
             is_probed=current.is_probed(now),
-            latency_ms=known.latency_ms if known.status is Status.HEALTHY else None,
+            latency_ms=entry.latency_ms if entry.status is Status.HEALTHY else None,
             retry_in_s=current.reopens_in(now, self._rules),
         )
 
-    def _is_old(self, known: _Known, now: float) -> bool:
+    def _is_old(self, entry: _Entry, now: float) -> bool:
         """Return whether a status is outdated; the background task may be late, or stuck."""
         check = self.config.health_check
         if not self.is_attended:
-            return self._is_due(known, now)
+            return self._is_due(entry, now)
         limit = 3 * check.interval_seconds + check.timeout_seconds
-        return known.probed_at is not None and now - known.probed_at > limit
+        return entry.probed_at is not None and now - entry.probed_at > limit
 
-    def _is_due(self, known: _Known, now: float) -> bool:
+    def _is_due(self, entry: _Entry, now: float) -> bool:
         interval = self.config.health_check.interval_seconds
-        return known.probed_at is None or now - known.probed_at >= interval
+        return entry.probed_at is None or now - entry.probed_at >= interval
 
     # --- calls ------------------------------------------------------------------------------------
 
     def begin(self, region: str) -> Permit | None:
-        """Ask the breaker for a permit for one call; the caller must call `settled` after it."""
+        """Ask the breaker for a permit for one call; the caller must call `record_outcome`."""
         now = self._clock()
         with self._lock:
-            known = self._known[region]
-            known.breaker, permit = breaker.admit(known.breaker, now, self._rules)
+            entry = self._entries[region]
+            entry.breaker, permit = breaker.admit(entry.breaker, now, self._rules)
             return permit
 
-    def settled(self, region: str, permit: Permit, outcome: Outcome, reason: str = "") -> None:
+    def record_outcome(
+        self, region: str, permit: Permit, outcome: Outcome, reason: str = ""
+    ) -> None:
         """Record the outcome of a call in the breaker."""
         now = self._clock()
         with self._lock:
-            known = self._known[region]
-            before = known.breaker.state
-            known.breaker = breaker.settle(known.breaker, permit, outcome, now, self._rules)
-            after = known.breaker.state
+            entry = self._entries[region]
+            before = entry.breaker.state
+            entry.breaker = breaker.record_outcome(entry.breaker, permit, outcome, now, self._rules)
+            after = entry.breaker.state
             if outcome is Outcome.FAILURE:
-                known.error = reason
-        self._tell_breaker(region, before, after, reason)
+                entry.error = reason
+        self._report_breaker(region, before, after, reason)
 
-    def _tell_breaker(
+    def _report_breaker(
         self, region: str, before: breaker.State, after: breaker.State, reason: str
     ) -> None:
         if after is breaker.State.OPEN and before is breaker.State.CLOSED:
-            self.tell("circuit_opened", region=region, reason=reason)
+            self.report("circuit_opened", region=region, reason=reason)
         elif after is breaker.State.CLOSED and before is not after:
-            self.tell("circuit_closed", region=region)
+            self.report("circuit_closed", region=region)
 
     # --- probes -----------------------------------------------------------------------------------
 
@@ -150,13 +152,13 @@ class State:
                 region.id
                 for region in self.config.regions
                 if region.enabled
-                and self._known[region.id].breaker.would_admit(now, self._rules)
-                and self._is_probe_time(self._known[region.id], now)
+                and self._entries[region.id].breaker.would_admit(now, self._rules)
+                and self._is_probe_time(self._entries[region.id], now)
             )
 
-    def _is_probe_time(self, known: _Known, now: float) -> bool:
-        is_half_open = known.breaker.at(now, self._rules).state is breaker.State.HALF_OPEN
-        return is_half_open or self._is_due(known, now)
+    def _is_probe_time(self, entry: _Entry, now: float) -> bool:
+        is_half_open = entry.breaker.at(now, self._rules).state is breaker.State.HALF_OPEN
+        return is_half_open or self._is_due(entry, now)
 
     def probe_in(self) -> float:
         """Return the seconds until a region is due, for a background task."""
@@ -164,40 +166,42 @@ class State:
         interval = self.config.health_check.interval_seconds
         with self._lock:
             waits = [
-                self._wait(self._known[region.id], now, interval)
+                self._wait(self._entries[region.id], now, interval)
                 for region in self.config.regions
                 if region.enabled
             ]
         return min([interval, *waits])
 
-    def _wait(self, known: _Known, now: float, interval: float) -> float:
-        if known.breaker.is_forced:
+    def _wait(self, entry: _Entry, now: float, interval: float) -> float:
+        if entry.breaker.is_forced:
             return interval
-        left = known.breaker.reopens_in(now, self._rules)
-        if left or not known.breaker.would_admit(now, self._rules):
+        left = entry.breaker.reopens_in(now, self._rules)
+        if left or not entry.breaker.would_admit(now, self._rules):
             return max(left, MIN_WAIT_S)
-        since = interval if known.probed_at is None else now - known.probed_at
+        since = interval if entry.probed_at is None else now - entry.probed_at
         return max(interval - since, MIN_WAIT_S)
 
     def probed(self, region: str, permit: Permit, answer: Reply | Failure) -> None:
         """Record a probe's answer. Spec: federation 4.2."""
         if isinstance(answer, Failure) and answer.is_own:
-            self.settled(region, permit, Outcome.NEUTRAL)
+            self.record_outcome(region, permit, Outcome.NEUTRAL)
             return
         status, reason = self._judge(answer)
         now = self._clock()
         with self._lock:
-            known = self._known[region]
-            before, known.status = known.status, status
-            known.probed_at, known.probed_on = now, datetime.now(UTC)
-            known.error = reason or None
+            entry = self._entries[region]
+            before, entry.status = entry.status, status
+            entry.probed_at, entry.probed_on = now, datetime.now(UTC)
+            entry.error = reason or None
             if isinstance(answer, Reply) and status is Status.HEALTHY:
-                known.latency_ms = latency.averaged(known.latency_ms, answer.elapsed_ms)
+                entry.latency_ms = latency.averaged(entry.latency_ms, answer.elapsed_ms)
         is_healthy = status is Status.HEALTHY
-        self.settled(region, permit, Outcome.SUCCESS if is_healthy else Outcome.FAILURE, reason)
+        self.record_outcome(
+            region, permit, Outcome.SUCCESS if is_healthy else Outcome.FAILURE, reason
+        )
         if status is not before and not (is_healthy and before is Status.UNKNOWN):
             name = "region_healthy" if is_healthy else "region_unhealthy"
-            self.tell(name, region=region, **({} if is_healthy else {"reason": reason}))
+            self.report(name, region=region, **({} if is_healthy else {"reason": reason}))
 
     def _judge(self, answer: Reply | Failure) -> tuple[Status, str]:
         if isinstance(answer, Failure):
@@ -218,13 +222,13 @@ class State:
             return tuple(
                 region.id
                 for region in self.config.regions
-                if region.enabled and self._may_count(self._known[region.id], now, interval)
+                if region.enabled and self._may_count(self._entries[region.id], now, interval)
             )
 
-    def _may_count(self, known: _Known, now: float, interval: float) -> bool:
-        if known.status is not Status.HEALTHY or known.breaker.state is not breaker.State.CLOSED:
+    def _may_count(self, entry: _Entry, now: float, interval: float) -> bool:
+        if entry.status is not Status.HEALTHY or entry.breaker.state is not breaker.State.CLOSED:
             return False
-        return known.load is None or now - known.load.at >= interval
+        return entry.load is None or now - entry.load.at >= interval
 
     def load_in(self) -> float:
         """Return the seconds until the next collection of loads."""
@@ -234,7 +238,7 @@ class State:
         """Record a region's load."""
         now = self._clock()
         with self._lock:
-            self._known[region].load, self._known[region].sent = Load(available, active, now), 0
+            self._entries[region].load, self._entries[region].sent = Load(available, active, now), 0
 
     def aimed(self, region: str) -> None:
         """Count a job that is about to be sent, until the load is collected again.
@@ -242,18 +246,18 @@ class State:
         Otherwise all jobs of an interval would go to the region with the least load at its start.
         """
         with self._lock:
-            self._known[region].sent += 1
+            self._entries[region].sent += 1
 
     # --- events -----------------------------------------------------------------------------------
 
     def failed_over(self, hop: Hop, federation_id: str) -> None:
         """Report that a job goes to another region than before. Spec: contract 23.8."""
-        self.tell(
+        self.report(
             "failover", from_region=hop.from_region, to_region=hop.to_region, reason=hop.reason,
             federation_id=federation_id,
         )  # fmt: skip
 
-    def tell(self, event: str, **facts: str) -> None:
+    def report(self, event: str, **facts: str) -> None:
         """Log an event and pass it to `on_event`; never call it with the lock held."""
         logger.warning("ojs.federation.%s", event, extra=facts)
         if self._on_event is not None:
@@ -264,21 +268,21 @@ class State:
         now = self._clock()
         with self._lock:
             return [
-                _shown(region.id, region.url, self._known[region.id], now, self._rules)
+                _shown(region.id, region.url, self._entries[region.id], now, self._rules)
                 for region in self.config.regions
             ]
 
 
-def _shown(id: str, url: str, known: _Known, now: float, rules: breaker.Rules) -> RegionState:
-    is_measured = known.latency_ms is not None and known.status is Status.HEALTHY
+def _shown(id: str, url: str, entry: _Entry, now: float, rules: breaker.Rules) -> RegionState:
+    is_measured = entry.latency_ms is not None and entry.status is Status.HEALTHY
     return RegionState(
         id=id,
         url=url,
-        status=known.status,
-        latency_ms=round(known.latency_ms or 0) if is_measured else None,
-        circuit_breaker=known.breaker.at(now, rules).state,
-        last_health_check=format_time(known.probed_on) if known.probed_on else None,
-        available=known.load.available if known.load else None,
-        active=known.load.active if known.load else None,
-        last_error=known.error,
+        status=entry.status,
+        latency_ms=round(entry.latency_ms or 0) if is_measured else None,
+        circuit_breaker=entry.breaker.at(now, rules).state,
+        last_health_check=format_time(entry.probed_on) if entry.probed_on else None,
+        available=entry.load.available if entry.load else None,
+        active=entry.load.active if entry.load else None,
+        last_error=entry.error,
     )

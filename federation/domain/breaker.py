@@ -1,7 +1,7 @@
 """The circuit breaker of a region as a pure state machine. Spec: federation 4.3, contract 23.4.
 
 Times are seconds of a clock that the caller chooses. A caller calls `admit` before a request and
-`settle` after it. Outcomes of calls that began before the breaker opened do not count.
+`record_outcome` after it. Outcomes of calls that began before the breaker opened do not count.
 """
 
 from dataclasses import dataclass, replace
@@ -90,7 +90,9 @@ def admit(breaker: Breaker, now: float, rules: Rules) -> tuple[Breaker, Permit |
     return replace(current, probe_until=now + rules.probe_lease_s), Permit(is_probe=True)
 
 
-def settle(breaker: Breaker, permit: Permit, outcome: Outcome, now: float, rules: Rules) -> Breaker:
+def record_outcome(
+    breaker: Breaker, permit: Permit, outcome: Outcome, now: float, rules: Rules
+) -> Breaker:
     """Return the breaker after the end of an admitted call."""
     if breaker.state is State.CLOSED:
         return _counted(breaker, outcome, now, rules)

@@ -162,9 +162,9 @@ class FederationConfig:
             )
 
     def _check_registry(self) -> None:
-        self._check_known("local_region", [self.local_region])
-        self._check_known("failover.exclude_regions", self.failover.exclude_regions)
-        self._check_known("failover.prefer_regions", self.failover.prefer_regions)
+        self._require_registered("local_region", [self.local_region])
+        self._require_registered("failover.exclude_regions", self.failover.exclude_regions)
+        self._require_registered("failover.prefer_regions", self.failover.prefer_regions)
         if self.local_region in self.failover.exclude_regions:
             raise FederationConfigError.field(
                 "failover.exclude_regions", "must not name the local region", self.local_region
@@ -181,10 +181,10 @@ class FederationConfig:
                     f"regions[{n}].url", "must use https: plain HTTP is for this machine only"
                 )
 
-    def _check_known(self, name: str, ids: Sequence[str]) -> None:
-        known = {region.id for region in self.regions}
+    def _require_registered(self, name: str, ids: Sequence[str]) -> None:
+        registered = {region.id for region in self.regions}
         for one in ids:
-            if one not in known:
+            if one not in registered:
                 raise FederationConfigError.field(name, "must name registered regions", one)
 
     @property

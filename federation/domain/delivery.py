@@ -1,7 +1,7 @@
 """The delivery of one job: the next region after the report of the last attempt.
 
-Spec: contract 23.3. Pure: a driver calls `next_attempt`, sends, and calls `settle`, until a region
-answers or no region is left. The module also has the rules for the meaning of answers.
+Spec: contract 23.3. Pure: a driver calls `next_attempt`, sends, and calls `record_report`, until a
+region answers or no region is left. The module also has the rules for the meaning of answers.
 """
 
 from collections.abc import Sequence
@@ -117,9 +117,9 @@ class Delivery:
 
     def _allowed(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the permitted candidates; regions that may have the job come first."""
-        known = [one for one in candidates if one.id in self.in_doubt]
-        known.sort(key=lambda one: self.in_doubt.index(one.id))
-        first = [replace(one, reason=ASKED_BEFORE) for one in known]
+        asked_before = [one for one in candidates if one.id in self.in_doubt]
+        asked_before.sort(key=lambda one: self.in_doubt.index(one.id))
+        first = [replace(one, reason=ASKED_BEFORE) for one in asked_before]
         others = [one for one in candidates if one.id not in self.in_doubt]
         return first if self._is_held else [*first, *others]
 
@@ -183,7 +183,7 @@ class Delivery:
         fate = Fate.AMBIGUOUS if self._is_repeated else Fate.NOT_SENT
         self._skip(Report(fate, reason=BREAKER_OPEN))
 
-    def settle(self, report: Report) -> None:
+    def record_report(self, report: Report) -> None:
         """Record the end of the attempt."""
         if report.fate is Fate.ANSWERED:
             self._is_over = True
@@ -248,10 +248,12 @@ class Delivery:
             )
         waits = [report.retry_after_s for _, report in self._tried if report.retry_after_s]
         wait = min(waits, default=retry_in_s)
-        told = [{"id": region, "reason": report.reason} for region, report in self._tried]
+        reasons = [{"id": region, "reason": report.reason} for region, report in self._tried]
         if self.is_pinned or self._is_held:
-            return RegionUnavailable.because(str(told[-1]["id"]), str(told[-1]["reason"]), wait)
-        seen = {one["id"] for one in told}
+            return RegionUnavailable.because(
+                str(reasons[-1]["id"]), str(reasons[-1]["reason"]), wait
+            )
+        seen = {one["id"] for one in reasons}
         passed = [one for one in self.decision.passed_over if one.id not in seen]
-        told += [{"id": one.id, "reason": one.reason} for one in passed]
-        return NoHealthyRegion.because(told, wait)
+        reasons += [{"id": one.id, "reason": one.reason} for one in passed]
+        return NoHealthyRegion.because(reasons, wait)

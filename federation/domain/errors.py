@@ -110,9 +110,9 @@ class NoHealthyRegion(MayBeStored, OJSError):
     @classmethod
     def because(cls, regions: list[dict[str, Any]], retry_after_s: float) -> Self:
         """Refuse for the time being, with `id` and `reason` of each region."""
-        told = "; ".join(f"{one['id']}: {one['reason']}" for one in regions[:8])
+        reasons = "; ".join(f"{one['id']}: {one['reason']}" for one in regions[:8])
         return cls(
-            f"no region can take the job ({told})",
+            f"no region can take the job ({reasons})",
             details={"regions": regions},
             headers=_retry_after(retry_after_s),
         )

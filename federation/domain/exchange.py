@@ -41,8 +41,8 @@ class Reply:
         found = answered(self.status, self.retry_after_s)
         if found.fate is not Fate.BUSY:
             return found
-        told = self._details.get("in_doubt")
-        doubts = told if isinstance(told, list) else []
+        named = self._details.get("in_doubt")
+        doubts = named if isinstance(named, list) else []
         is_unknown = self._details.get("outcome") == UNKNOWN
         return replace(
             found,

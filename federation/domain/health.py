@@ -59,7 +59,7 @@ class Load:
     at: float
 
 
-NOTHING_KNOWN = Health()
+NEVER_PROBED = Health()
 OK = "ok"
 HEALTHY_TOO = "healthy"  # of foreign servers, with `accept_healthy`
 HTTP_OK = 200

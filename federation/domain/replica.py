@@ -29,7 +29,7 @@ REQUIRED: Final = (
     "federation_id", "origin_region", "job_id", "type", "queue", "state", "priority", "attempt",
     "created_at", "enqueued_at", "completed_at", "revision", "tenant_id",
 )  # fmt: skip
-KNOWN: Final = frozenset((*REQUIRED, "bound_to", "adopts", *PAYLOAD))
+MEMBERS: Final = frozenset((*REQUIRED, "bound_to", "adopts", *PAYLOAD))
 STATES: Final = frozenset(str(one) for one in State)
 ENDED: Final = frozenset(str(one) for one in TERMINAL)
 WAITS: Final = frozenset(str(one) for one in WAITING)
@@ -94,7 +94,7 @@ def decode(raw: object, name: str) -> Replica:
     if not isinstance(raw, dict):
         raise InvalidRequest.field(name, "must be an object", raw)
     read = _Reader(raw, name)
-    read.require_known()
+    read.require_members()
     return Replica(
         federation_id=read.id("federation_id"),
         origin_region=read.region("origin_region", raw["origin_region"]),
@@ -150,12 +150,12 @@ class _Reader:
     def problem(self, member: str, said: str, value: object = None) -> InvalidRequest:
         return _problem(self._name, member, said, value)
 
-    def require_known(self) -> None:
+    def require_members(self) -> None:
         for member in REQUIRED:
             if member not in self._raw:
                 raise self.problem(member, "is required")
         for member in self._raw:
-            if member not in KNOWN:
+            if member not in MEMBERS:
                 raise self.problem(member, "is not a member of a revision")
 
     def id(self, member: str) -> str:
@@ -182,10 +182,10 @@ class _Reader:
             raise self.problem(member, f"is not the name of a {member}", value)
         return value
 
-    def one_of(self, member: str, known: Any) -> str:
+    def one_of(self, member: str, allowed: Any) -> str:
         value = self._raw[member]
-        if not isinstance(value, str) or value not in known:
-            raise self.problem(member, f"must be one of {', '.join(sorted(known))}", value)
+        if not isinstance(value, str) or value not in allowed:
+            raise self.problem(member, f"must be one of {', '.join(sorted(allowed))}", value)
         return value
 
     def whole(self, member: str, low: int, high: int) -> int:

@@ -15,7 +15,7 @@ from federation.domain.errors import (
     RegionUnavailable,
     UnknownRegion,
 )
-from federation.domain.health import NOTHING_KNOWN, Health, Load, Status
+from federation.domain.health import NEVER_PROBED, Health, Load, Status
 from federation.domain.meta import AFFINITY, GEO_PIN, REGION_AFFINITY, TAGS, FederationMeta
 from federation.domain.region import Region
 from federation.domain.strategies import View, rank
@@ -61,7 +61,7 @@ class Snapshot:
     health: Mapping[str, Health]
     loads: Mapping[str, Load]
     now: float = 0.0
-    turn: int = 0  # counts the decisions: round-robin
+    decisions: int = 0  # made so far: round-robin
 
 
 def decide(
@@ -80,8 +80,8 @@ def decide(
         raise InvalidFederationMeta.field(
             f"meta.{REGION_AFFINITY}", f"must be one of {', '.join(config.strategies)}", strategy
         )
-    known = {region.id: snapshot.health.get(region.id, NOTHING_KNOWN) for region in config.regions}
-    choice = _Choice(config, known, snapshot, job, excluded)
+    health = {region.id: snapshot.health.get(region.id, NEVER_PROBED) for region in config.regions}
+    choice = _Choice(config, health, snapshot, job, excluded)
     return choice.pinned() if strategy == GEO_PIN else choice.free(strategy)
 
 
@@ -103,7 +103,7 @@ class _Choice:
         if region is None:
             raise UnknownRegion.named(self.job.region or "")
         self._check_tags([region])
-        if probe := self._unknown_on_the_way(region):
+        if probe := self._unprobed_on_route(region):
             return Decision(GEO_PIN, probe=probe)
         if reason := self._obstacle(region):
             refusal = RegionUnavailable.because(region.id, reason, self._retry_in([region]))
@@ -111,7 +111,7 @@ class _Choice:
             return Decision(GEO_PIN, passed_over=(passed,), refusal=refusal)
         return Decision(GEO_PIN, (Candidate(region.id, 1.0, "pinned", self._via(region)),))
 
-    def _unknown_on_the_way(self, region: Region) -> tuple[str, ...]:
+    def _unprobed_on_route(self, region: Region) -> tuple[str, ...]:
         if self._refused(region):
             return ()
         if self._is_beyond(region) and self._hub_health().wants_probe:
@@ -133,8 +133,8 @@ class _Choice:
         )
         passed = self._passed_over(eligible, obstacles, [region.id for region, _ in ranked])
         if not ranked:
-            told = [{"id": one.id, "reason": one.reason} for one in passed]
-            refusal = NoHealthyRegion.because(told, self._retry_in(eligible))
+            reasons = [{"id": one.id, "reason": one.reason} for one in passed]
+            refusal = NoHealthyRegion.because(reasons, self._retry_in(eligible))
             return Decision(strategy, passed_over=passed, refusal=refusal)
         candidates = tuple(
             Candidate(region.id, round(1 - n / len(ranked), 4), reason, self._via(region))
@@ -194,7 +194,7 @@ class _Choice:
     def _view(self) -> View:
         return View(
             self.config, self.health, self.snapshot.loads, self.snapshot.now,
-            self.snapshot.turn, self.job.federation_id or str(self.snapshot.turn),
+            self.snapshot.decisions, self.job.federation_id or str(self.snapshot.decisions),
         )  # fmt: skip
 
     # --- obstacles --------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ class _Choice:
         return self._hub_health().wants_probe and self._hub_health().status is Status.UNKNOWN
 
     def _hub_health(self) -> Health:
-        return self.health.get(self._hub_id(), NOTHING_KNOWN)
+        return self.health.get(self._hub_id(), NEVER_PROBED)
 
     # --- refusals ---------------------------------------------------------------------------------
 

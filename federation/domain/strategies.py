@@ -25,7 +25,7 @@ class View:
     health: Mapping[str, Health]
     loads: Mapping[str, Load]
     now: float
-    turn: int  # counts the decisions of a router
+    decisions: int  # that the router has made
     seed: str  # the job's federation id: a retry repeats the draw
 
     def latency(self, region: Region) -> float:
@@ -93,7 +93,7 @@ def overflow(regions: Sequence[Region], view: View, _job: FederationMeta) -> Ran
 def round_robin(regions: Sequence[Region], view: View, _job: FederationMeta) -> Ranked:
     """Begin with the next region at each decision."""
     ordered = sorted(regions, key=lambda region: region.id)
-    first = view.turn % len(ordered) if ordered else 0
+    first = view.decisions % len(ordered) if ordered else 0
     return [(region, "in turn") for region in ordered[first:] + ordered[:first]]
 
 

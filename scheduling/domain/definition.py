@@ -64,5 +64,5 @@ def aim(template: dict[str, Any]) -> tuple[str, str]:
 
 def draft(name: str, template: dict[str, Any], at: datetime, limits: Limits) -> JobDraft:
     """Make the job of a schedule's occurrence. Raises as `parse_job`."""
-    told = {"cron_name": name, "cron_triggered_at": format_time(at)}
-    return parse_job({**template, "meta": {**template["meta"], **told}}, limits=limits)
+    added = {"cron_name": name, "cron_triggered_at": format_time(at)}
+    return parse_job({**template, "meta": {**template["meta"], **added}}, limits=limits)

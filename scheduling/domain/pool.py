@@ -81,7 +81,7 @@ class TenantWeights:
             "cost": self.cost.value, "scope": self.scope.value,
         }  # fmt: skip
 
-    def way(self, pool: str | None) -> SharingPolicy:
+    def sharing_policy(self, pool: str | None) -> SharingPolicy:
         """Return the sharing policy for the lanes of a queue that counts for `pool`."""
         if not self.enabled:
             return SharingPolicy(is_ordered=True)

@@ -17,7 +17,7 @@ NAMED: Final = 5  # pools or queues that a message names
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class WorkerGroup:
     """Workers that may get a job: workers of a pool, or (None) workers that no pool governs.
 
     `asking` counts live, running workers, except workers that declared other queues.
@@ -34,22 +34,26 @@ class Way:
         return self.cap is not None and self.active >= self.cap
 
 
-def gates(queue: str, ways: Sequence[Way], owners: Sequence[str], *, shows: bool) -> list[Gate]:
-    """Return the gates of all ways; `owners` are isolated pools that have the queue to themselves.
+def pool_gates(
+    queue: str, groups: Sequence[WorkerGroup], owners: Sequence[str], *, shows: bool
+) -> list[Gate]:
+    """Return the gates of a queue from all groups of workers.
 
-    `shows` false leaves numbers out.
+    `owners` are isolated pools that have the queue to themselves. `shows` false leaves numbers out.
     """
-    pools = [way for way in ways if way.pool is not None]
+    pools = [group for group in groups if group.pool is not None]
     found = []
     if owners:
         found.append(_isolation(queue, owners, pools, shows=shows))
-    elif not any(way.asking for way in ways):
+    elif not any(group.asking for group in groups):
         found.append(_unserved(queue, pools))
-    return [*found, *(_pool(queue, way, ways, shows=shows) for way in pools)]
+    return [*found, *(_pool(queue, group, groups, shows=shows) for group in pools)]
 
 
-def _isolation(queue: str, owners: Sequence[str], ways: Sequence[Way], *, shows: bool) -> Gate:
-    asking = sum(way.asking for way in ways)
+def _isolation(
+    queue: str, owners: Sequence[str], groups: Sequence[WorkerGroup], *, shows: bool
+) -> Gate:
+    asking = sum(group.asking for group in groups)
     which = f"isolated pool {owners[0]}" if len(owners) == 1 else f"isolated pools {_names(owners)}"
     message = f"Queue {queue} is closed to all workers but those of {which}"
     state = GateState.OPEN if asking else GateState.CLOSED
@@ -63,8 +67,8 @@ def _isolation(queue: str, owners: Sequence[str], ways: Sequence[Way], *, shows:
     return Gate("isolation", state, message, numbers=numbers, is_enforced=asking > 0)
 
 
-def _unserved(queue: str, pools: Sequence[Way]) -> Gate:
-    named = [str(way.pool) for way in pools]
+def _unserved(queue: str, pools: Sequence[WorkerGroup]) -> Gate:
+    named = [str(group.pool) for group in pools]
     which = f"pool {named[0]}" if len(named) == 1 else f"pools {_names(named)}"
     message = f"No worker that lives may take jobs of queue {queue}: "
     message += (
@@ -75,50 +79,50 @@ def _unserved(queue: str, pools: Sequence[Way]) -> Gate:
     return Gate("pools", GateState.CLOSED, message, is_enforced=False)
 
 
-def _pool(queue: str, way: Way, ways: Sequence[Way], *, shows: bool) -> Gate:
+def _pool(queue: str, group: WorkerGroup, groups: Sequence[WorkerGroup], *, shows: bool) -> Gate:
     """Return the gate of one pool: closed if it is full and no other live worker takes the job."""
-    numbers = {"active": way.active, "workers": way.asking}
-    if way.cap is not None:
-        numbers["concurrency"] = way.cap
+    numbers = {"active": group.active, "workers": group.asking}
+    if group.cap is not None:
+        numbers["concurrency"] = group.cap
     return Gate(
         "pool",
-        _state(way, ways),
-        f"Pool {way.pool} {_fullness(way, ways, shows=shows)}",
-        name=way.pool,
+        _state(group, groups),
+        f"Pool {group.pool} {_fullness(group, groups, shows=shows)}",
+        name=group.pool,
         numbers=numbers if shows else {},
-        # a worker of another way may still ask for the job, even if none is registered now
-        is_enforced=not way.is_full or all(other.is_full for other in ways),
+        # a worker of another group may still ask for the job, even if none is registered now
+        is_enforced=not group.is_full or all(other.is_full for other in groups),
     )
 
 
-def _state(way: Way, ways: Sequence[Way]) -> GateState:
-    if not way.is_full:
+def _state(group: WorkerGroup, groups: Sequence[WorkerGroup]) -> GateState:
+    if not group.is_full:
         return GateState.OPEN
-    others = any(other.asking for other in ways if not other.is_full)
+    others = any(other.asking for other in groups if not other.is_full)
     return GateState.UNKNOWN if others else GateState.CLOSED
 
 
-def _fullness(way: Way, ways: Sequence[Way], *, shows: bool) -> str:
-    if not way.is_full:
-        number = "" if not shows else f", {way.active} of {way.cap} run" if way.cap else ""
-        crew = "" if way.asking else "; no worker of it lives that fetches the queue"
+def _fullness(group: WorkerGroup, groups: Sequence[WorkerGroup], *, shows: bool) -> str:
+    if not group.is_full:
+        number = "" if not shows else f", {group.active} of {group.cap} run" if group.cap else ""
+        crew = "" if group.asking else "; no worker of it lives that fetches the queue"
         return f"may take its jobs{number}{crew}."
-    used = f": {way.active} of its jobs run, {way.cap} may" if shows else ""
-    if _state(way, ways) is GateState.UNKNOWN:
+    used = f": {group.active} of its jobs run, {group.cap} may" if shows else ""
+    if _state(group, groups) is GateState.UNKNOWN:
         return f"is full{used}. Others may take the job."
     return f"is full{used}; there is room when one of them ends."
 
 
-def turn_gate(queue: str, pool: Pool, ahead: Ahead, *, shows: bool) -> Gate:
+def rotation_gate(queue: str, pool: Pool, ahead: Ahead, *, shows: bool) -> Gate:
     """Return the gate of a queue's position in the rotation; never closed, since its turn comes."""
-    way = f"In the {_strategy(pool.strategy)} turns of pool {pool.name} queue {queue}"
+    rotation = f"In the {_strategy(pool.strategy)} turns of pool {pool.name} queue {queue}"
     if not shows:
-        return Gate("turns", GateState.OPEN, f"{way} has its place.", name=pool.name)
+        return Gate("turns", GateState.OPEN, f"{rotation} has its place.", name=pool.name)
     at = ahead.queues.index(queue)
     return Gate(
         "turns",
         GateState.OPEN,
-        f"{way} {_place(queue, ahead)}.{_share_in_words(pool, queue)}{_owed(pool, ahead, at)}",
+        f"{rotation} {_place(queue, ahead)}.{_share_in_words(pool, queue)}{_owed(pool, ahead, at)}",
         name=pool.name,
         numbers=_numbers(queue, pool, ahead),
     )

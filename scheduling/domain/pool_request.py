@@ -170,11 +170,11 @@ def _prevention(raw: object) -> Prevention:
         )
     # a configured ratio applies unless `enabled` is explicitly false. D-FS-11
     enabled = _flag(raw, "enabled", f"{path}.enabled", default=ratio is not None)
-    known = Prevention()
+    default = Prevention()
     return Prevention(
         enabled=enabled,
-        rotation_ms=_rotation(raw.get("rotation_interval"), known.rotation_ms),
-        min_ratio=known.min_ratio if ratio is None else float(ratio),
+        rotation_ms=_rotation(raw.get("rotation_interval"), default.rotation_ms),
+        min_ratio=default.min_ratio if ratio is None else float(ratio),
     )
 
 
@@ -218,13 +218,13 @@ def parse_tenants(raw: object) -> TenantWeights | None:
 
 def _choice(raw: Mapping[str, Any], name: str, default: OneOf) -> OneOf:
     """Read a member of the enumeration that `default` belongs to."""
-    given, known = raw.get(name), type(default)
+    given, kind = raw.get(name), type(default)
     if given is None:
         return default
-    if not isinstance(given, str) or given not in list(known):
+    if not isinstance(given, str) or given not in list(kind):
         path = f"tenant_fairness.{name}"
-        raise Unprocessable.field(path, f"must be one of {', '.join(known)}", given)
-    return known(given)
+        raise Unprocessable.field(path, f"must be one of {', '.join(kind)}", given)
+    return kind(given)
 
 
 def _tenant_weights(raw: object) -> dict[str, int]:

@@ -29,7 +29,7 @@ DEFAULT_TENANT: Final = "_default"  # as in the core
 MOST_SOURCES: Final = 1_000
 FASTEST: Final = 100_000  # jobs a second
 RUN_MS: Final = 1000  # of jobs without `runs`
-WAYS: Final = ("constant", "poisson", "burst")
+PATTERNS: Final = ("constant", "poisson", "burst")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +89,23 @@ def _source(raw: object, path: str, until_ms: int, chance: Random) -> Iterator[A
 
 def _times(raw: object, path: str, until_ms: int, chance: Random) -> Iterator[float]:
     given = mapping(raw, path)
-    ways = [way for way in WAYS if way in given]
-    if len(ways) != 1:
-        raise Unprocessable.field(path, f"must have one of {', '.join(WAYS)}", raw)
-    way = ways[0]
-    only(given, (way, "at", "every") if way == "burst" else (way, "from", "to"), path)
-    if way == "burst":
+    patterns = [pattern for pattern in PATTERNS if pattern in given]
+    if len(patterns) != 1:
+        raise Unprocessable.field(path, f"must have one of {', '.join(PATTERNS)}", raw)
+    pattern = patterns[0]
+    only(given, (pattern, "at", "every") if pattern == "burst" else (pattern, "from", "to"), path)
+    if pattern == "burst":
         return _bursts(given, path, until_ms)
-    rate = given[way]
+    rate = given[pattern]
     if not isinstance(rate, int | float) or isinstance(rate, bool) or not 0 < rate <= FASTEST:
         raise Unprocessable.field(
-            f"{path}.{way}", f"must be jobs a second, above 0 to {FASTEST}", rate
+            f"{path}.{pattern}", f"must be jobs a second, above 0 to {FASTEST}", rate
         )
     first = _duration(given.get("from", "PT0S"), f"{path}.from", zero=True)
     last = min(_duration(given["to"], f"{path}.to") if "to" in given else until_ms, until_ms)
-    return _steady(rate, first, last) if way == "constant" else _poisson(rate, first, last, chance)
+    return (
+        _steady(rate, first, last) if pattern == "constant" else _poisson(rate, first, last, chance)
+    )
 
 
 def _steady(rate: float, first: int, last: int) -> Iterator[float]:

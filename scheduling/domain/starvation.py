@@ -30,7 +30,7 @@ class Wait:
         return self.since if self.last_at is None else max(self.since, self.last_at)
 
     @property
-    def is_told(self) -> bool:
+    def is_reported(self) -> bool:
         """Whether an event was emitted in this episode."""
         return self.told_at is not None and self.told_at >= self.began_at
 

@@ -13,7 +13,7 @@ from jobs.services.lanes import configuration
 from scheduling.domain.pool import DEFAULT, TenantWeights
 from scheduling.models import Configuration
 from scheduling.services import pool_cache
-from scheduling.services.pools import share, tell_rebalanced
+from scheduling.services.pools import emit_rebalanced, share
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def configure(wanted: Wanted, caller: Caller = SYSTEM) -> Defaults:
         )
         after = pool_cache.read()
         if before.default_strategy != after.default_strategy:
-            tell_rebalanced(DEFAULT, (before.default_strategy, {}), (after.default_strategy, {}))
+            emit_rebalanced(DEFAULT, (before.default_strategy, {}), (after.default_strategy, {}))
         if before.tenants != after.tenants:
             share(after, list(Queue.objects.values_list("name", flat=True)))
     pool_cache.cache.clear()

@@ -72,9 +72,9 @@ def _fire_together(entries: Sequence[CronEntry]) -> bool:
     """Fire locked schedules; return false if one fails, and then no change remains."""
     try:
         with transaction.atomic():
-            turns = [turn for entry in entries if (turn := _turn(entry))]
-            make([turn.run for turn in turns if turn.run], Caller(ACTOR))
-            note([firing for turn in turns for firing in turn.firings])
+            due = [one for entry in entries if (one := _due_firings(entry))]
+            make([one.run for one in due if one.run], Caller(ACTOR))
+            note([firing for one in due for firing in one.firings])
     except (OperationalError, InterfaceError):  # no schedule's fault: the loop tries again
         raise
     except Exception as problem:
@@ -87,12 +87,12 @@ def _fire_together(entries: Sequence[CronEntry]) -> bool:
 def _fire_alone(entry_id: int) -> None:
     with transaction.atomic():
         entry = _due().filter(pk=entry_id).first()
-        turn = _turn(entry) if entry else None
-        if turn is None:
+        due = _due_firings(entry) if entry else None
+        if due is None:
             return
-        if turn.run:
-            _try(turn.run)
-        note(turn.firings)
+        if due.run:
+            _try(due.run)
+        note(due.firings)
 
 
 def _try(run: Firing) -> None:
@@ -117,7 +117,7 @@ def _short(problem: OJSError) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _DueFirings:
     """Due firings of one schedule: skipped local times, and a run."""
 
     skipped: list[Firing]
@@ -128,7 +128,7 @@ class _Turn:
         return [*self.skipped, *([self.run] if self.run else [])]
 
 
-def _turn(entry: CronEntry) -> _Turn | None:
+def _due_firings(entry: CronEntry) -> _DueFirings | None:
     """Collect the due firings of a locked schedule and set its next times.
 
     However many runs were missed, one run makes up for all. A schedule without a further run is
@@ -151,7 +151,7 @@ def _turn(entry: CronEntry) -> _Turn | None:
     entry.enabled = coming is not None
     entry.due_at = coming.due_at if coming else None
     entry.next_run_at = coming.next_run_at if coming else None
-    return _Turn(skipped, run)
+    return _DueFirings(skipped, run)
 
 
 def _since(schedule: Schedule, run_at: datetime, now: datetime) -> datetime:

@@ -11,7 +11,7 @@ SOURCE = "schedules"
 
 def future_producers(job_type: str, *, looked: int) -> FutureProducers:
     """Count schedules by version; disabled schedules send nothing until they are enabled."""
-    found = queries.sends(job_type, looked=looked)
+    found = queries.count_schedules(job_type, looked=looked)
     enabled: Counter[str | int | None] = Counter()
     disabled: Counter[str | int | None] = Counter()
     for one in found:

@@ -31,7 +31,7 @@ from scheduling import queries
 from scheduling.domain.definition import draft
 from scheduling.domain.overlap import MAX_WAITING, Overlap, Reason
 from scheduling.models import KEPT, CronEntry, CronTurn
-from scheduling.services.cron_turns import settle
+from scheduling.services.cron_slots import pass_slot
 
 ACTOR = "cron"
 
@@ -60,17 +60,17 @@ class Overlaps:
     """Live runs and overlap slots of some schedules, as of now."""
 
     running: set[str]
-    turns: dict[int, CronTurn]
+    slots: dict[int, CronTurn]
 
     @classmethod
     def of(cls, firings: Sequence[Firing]) -> "Overlaps":
         """Read them; at most two statements."""
         entries = [one.entry for one in firings if one.entry.overlap_policy != Overlap.ALLOW]
         waiting = [entry.id for entry in entries if entry.overlap_policy == Overlap.ENQUEUE]
-        turns = CronTurn.objects.select_for_update().filter(pk__in=waiting).order_by("pk")
-        held = {turn.entry_id: turn for turn in turns} if waiting else {}
+        slots = CronTurn.objects.select_for_update().filter(pk__in=waiting).order_by("pk")
+        held = {slot.entry_id: slot for slot in slots} if waiting else {}
         ids = {str(entry.last_job_id) for entry in entries if entry.last_job_id}
-        ids |= {str(turn.holder) for turn in held.values()}
+        ids |= {str(slot.holder) for slot in held.values()}
         return cls(live(ids) if ids else set(), held)
 
     def decide(self, firing: Firing) -> None:
@@ -87,13 +87,13 @@ class Overlaps:
 
     def _line_up(self, firing: Firing, latest: str | None) -> None:
         entry = firing.entry
-        turn = self.turns.get(entry.id)
-        if turn is None and latest:  # it was live when the policy became `enqueue`
-            turn = self.turns[entry.id] = CronTurn(entry_id=entry.id, holder=latest)
-        if turn is None or not (turn.waiting or str(turn.holder) in self.running):
+        slot = self.slots.get(entry.id)
+        if slot is None and latest:  # it was live when the policy became `enqueue`
+            slot = self.slots[entry.id] = CronTurn(entry_id=entry.id, holder=latest)
+        if slot is None or not (slot.waiting or str(slot.holder) in self.running):
             return
-        if len(turn.waiting) >= MAX_WAITING:
-            firing.skip(Reason.OVERLAP, str(turn.holder))
+        if len(slot.waiting) >= MAX_WAITING:
+            firing.skip(Reason.OVERLAP, str(slot.holder))
         firing.waits = firing.reason is None
 
 
@@ -111,7 +111,7 @@ def make(firings: Sequence[Firing], caller: Caller) -> None:
             with suppress(Conflict, NotFound):  # it has just ended
                 cancel(firing.cancels, ACTOR, f"the next run of cron {firing.entry.name} is due")
     _enqueue([firing for firing in firings if firing.reason is None], caller)
-    _keep_turns(firings, overlaps)
+    _store_slots(firings, overlaps)
 
 
 def _enqueue(firings: Sequence[Firing], caller: Caller) -> None:
@@ -141,19 +141,19 @@ def of_tenant(job: JobDraft, tenant: str | None) -> JobDraft:
     return replace(job, tenant=tenant, meta={**job.meta, "tenant_id": tenant})
 
 
-def _keep_turns(firings: Iterable[Firing], overlaps: Overlaps) -> None:
+def _store_slots(firings: Iterable[Firing], overlaps: Overlaps) -> None:
     for firing in firings:
         if firing.entry.overlap_policy != Overlap.ENQUEUE or firing.job is None:
             continue
         entry_id = firing.entry.id
-        turn = overlaps.turns.get(entry_id) or CronTurn(entry_id=entry_id)
+        slot = overlaps.slots.get(entry_id) or CronTurn(entry_id=entry_id)
         if firing.waits:
-            turn.waiting = [*turn.waiting, firing.job.id]
+            slot.waiting = [*slot.waiting, firing.job.id]
             # the holder may have ended before this row was visible
-            transaction.on_commit(partial(settle, entry_id), robust=True)
+            transaction.on_commit(partial(pass_slot, entry_id), robust=True)
         else:
-            turn.holder = firing.job.id
-        turn.save()
+            slot.holder = firing.job.id
+        slot.save()
 
 
 def note(firings: Sequence[Firing]) -> None:
@@ -175,7 +175,7 @@ def note(firings: Sequence[Firing]) -> None:
         entry.noted += 1
     changed = {firing.entry.id: firing.entry for firing in firings}
     queries.advance([_row(entry) for entry in changed.values()], list(rows.values()))
-    emit([_told(firing) for firing in firings])
+    emit([_event(firing) for firing in firings])
 
 
 def _row(entry: CronEntry) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _row(entry: CronEntry) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _told(firing: Firing) -> NewEvent:
+def _event(firing: Firing) -> NewEvent:
     entry, job = firing.entry, firing.job
     options = entry.template.get("options") or {}
     kind = str(entry.template["type"])

@@ -16,6 +16,6 @@ def charge_durations() -> int:
 
 def _queues(pools: Pools) -> set[str]:
     found = set(pools.shares)
-    if pools.tenants is not None and pools.tenants.way(None).is_timed:
+    if pools.tenants is not None and pools.tenants.sharing_policy(None).is_timed:
         found |= set(Queue.objects.values_list("name", flat=True))
-    return {queue for queue in found if pools.way_of(queue).is_timed}
+    return {queue for queue in found if pools.sharing_policy_of(queue).is_timed}

@@ -15,18 +15,18 @@ from jobs.domain.job import Job
 from jobs.domain.rotations import Ahead
 from jobs.domain.states import State, state_of
 from jobs.services.lanes.rotations import Outlook, outlook
-from scheduling.domain.pool_gates import Way, gates, turn_gate
+from scheduling.domain.pool_gates import WorkerGroup, pool_gates, rotation_gate
 from scheduling.services import pool_cache
 from scheduling.services.plan import plan
 
 OUTSIDE = ""  # a pool name that no pool has; no pool governs workers that name it
-TOLD = 10  # pools whose rotation is explained
+MOST_EXPLAINED = 10  # pools whose rotation is explained
 SLOTS = 200  # turns of the rotation to look ahead
 TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class EligiblePools:
     """The pools that may take jobs of a queue, and whether workers outside of pools may."""
 
     queue: str
@@ -41,23 +41,30 @@ def explain(job: Job, viewer: str | None) -> list[Gate]:
     is_available = state_of(job.state) is State.AVAILABLE
     for _ in range(TRIES):
         version = pool_cache.current().version
-        ways = ways_of(job.queue, job.tenant)
-        wholes = [whole_of(name) for name in list(ways.caps)[:TOLD]] if is_available else []
+        eligible = eligible_pools(job.queue, job.tenant)
+        wholes = (
+            [whole_of(name) for name in list(eligible.caps)[:MOST_EXPLAINED]]
+            if is_available
+            else []
+        )
         takers = [whole for whole in wholes if whole and len(whole.queues) > 1]
-        found = outlook(list(ways.caps), takers, job.queue, slots=SLOTS)
+        found = outlook(list(eligible.caps), takers, job.queue, slots=SLOTS)
         if found.config_version == version:
             break
         pool_cache.cache.clear()  # as a claim does if its plan follows from an old version
     if not pool_cache.current().by_name:
         return []
-    return [*_pools(ways, found, viewer), *_turns(job.queue, takers, found.rotations, viewer)]
+    return [
+        *_pools(eligible, found, viewer),
+        *_rotations(job.queue, takers, found.rotations, viewer),
+    ]
 
 
-def ways_of(queue: str, tenant: str) -> Ways:
+def eligible_pools(queue: str, tenant: str) -> EligiblePools:
     """Ask `plan` which pools may take jobs of a tenant in a queue."""
     pools = pool_cache.current()
     plans = {name: _planned(queue, tenant, name) for name in pools.by_name}
-    return Ways(
+    return EligiblePools(
         queue,
         tenant,
         {name: one.pool_cap for name, one in plans.items() if one and one.queues},
@@ -86,23 +93,24 @@ def whole_of(pool: str) -> ClaimPlan | None:
         return None
 
 
-def _pools(ways: Ways, found: Outlook, viewer: str | None) -> list[Gate]:
+def _pools(eligible: EligiblePools, found: Outlook, viewer: str | None) -> list[Gate]:
     asking: Counter[str | None] = Counter()
     for crew in found.crews:
-        taken = _planned(ways.queue, ways.tenant, crew.pool)
+        taken = _planned(eligible.queue, eligible.tenant, crew.pool)
         if taken is not None and taken.queues:
-            asking[taken.pool if taken.pool in ways.caps else None] += crew.asking
-    told = [
-        Way(name, cap, found.active[name], asking[name]) for name, cap in sorted(ways.caps.items())
+            asking[taken.pool if taken.pool in eligible.caps else None] += crew.asking
+    groups = [
+        WorkerGroup(name, cap, found.active[name], asking[name])
+        for name, cap in sorted(eligible.caps.items())
     ]
-    if ways.is_open_outside:
-        told.append(Way(None, None, 0, asking[None]))
-    return gates(ways.queue, told, ways.owners, shows=viewer is None)
+    if eligible.is_open_outside:
+        groups.append(WorkerGroup(None, None, 0, asking[None]))
+    return pool_gates(eligible.queue, groups, eligible.owners, shows=viewer is None)
 
 
-def _turns(
+def _rotations(
     queue: str, plans: Sequence[ClaimPlan], found: Sequence[Ahead], viewer: str | None
 ) -> Iterator[Gate]:
     pools = pool_cache.current()
     for taker, ahead in zip(plans, found, strict=True):
-        yield turn_gate(queue, pools.by_name[str(taker.pool)], ahead, shows=viewer is None)
+        yield rotation_gate(queue, pools.by_name[str(taker.pool)], ahead, shows=viewer is None)

@@ -44,7 +44,7 @@ def starving(queues: Mapping[str, Watched]) -> list[NewEvent]:
         for name, wait in waits.items()
         if _is_late(wait, queues[split_queue(name)[1]], now)
     }
-    return _told(_still(late, queues, now), queues, now)
+    return _events(_still(late, queues, now), queues, now)
 
 
 def _is_late(wait: Wait, queue: Watched, now: datetime) -> bool:
@@ -88,11 +88,13 @@ def _still(
     return {
         name: wait
         for name, wait in waits.items()
-        if _is_late(wait, queues[split_queue(name)[1]], now) and not wait.is_told
+        if _is_late(wait, queues[split_queue(name)[1]], now) and not wait.is_reported
     }
 
 
-def _told(late: Mapping[str, Wait], queues: Mapping[str, Watched], now: datetime) -> list[NewEvent]:
+def _events(
+    late: Mapping[str, Wait], queues: Mapping[str, Watched], now: datetime
+) -> list[NewEvent]:
     QueueWatch.objects.filter(queue__in=late).update(told_at=now)
     available = dispatches.available_in(late)
     return [_event(name, late[name], available[name], queues, now) for name in sorted(late)]

@@ -39,7 +39,9 @@ def reconcile() -> int:
         (split_queue(name)[1], SharingPolicy(ordered, timed, scope))
         for name, ordered, timed, scope in rows
     }
-    wrong = {queue for queue, way in found if way != pools.way_of(queue)} | _unlike(pools)
+    wrong = {
+        queue for queue, policy in found if policy != pools.sharing_policy_of(queue)
+    } | _unlike(pools)
     if wrong:
         with transaction.atomic():
             configuration.change()  # invalidates hints and plans of the old kind of virtual times

@@ -46,12 +46,12 @@ def past(minutes: int, most: int, pools: Pools) -> Workload:
 
 def _arrivals(runs: Sequence[PastRun], begin: datetime) -> tuple[list[Arrival], int]:
     lengths = [_length(run) for run in runs]
-    known: defaultdict[str, list[int]] = defaultdict(list)
+    times: defaultdict[str, list[int]] = defaultdict(list)
     for run, ms in zip(runs, lengths, strict=True):
         if ms is not None:
-            known[run.lane.queue].append(ms)
-    every = [ms for listed in known.values() for ms in listed]
-    usual = {queue: int(median(listed)) for queue, listed in known.items()}
+            times[run.lane.queue].append(ms)
+    every = [ms for listed in times.values() for ms in listed]
+    usual = {queue: int(median(listed)) for queue, listed in times.items()}
     rest = int(median(every)) if every else RUN_MS
     found = [
         Arrival(
@@ -75,10 +75,10 @@ def _workers(runs: Sequence[PastRun], end: datetime, pools: Pools) -> tuple[Work
     by_worker: defaultdict[str, list[PastRun]] = defaultdict(list)
     for run in runs:
         by_worker[run.worker_id or NOBODY].append(run)
-    told = {row.id: row for row in Worker.objects.filter(id__in=[n for n in by_worker if n])}
+    workers = {row.id: row for row in Worker.objects.filter(id__in=[n for n in by_worker if n])}
     slots: Counter[tuple[str | None, tuple[str, ...]]] = Counter()
     for name, own in by_worker.items():
-        row = told.get(name)
+        row = workers.get(name)
         pool = row.pool if row else None
         queues = _queues(row, own, pools, pool)
         slots[pool, queues] += max(_most_at_once(own, end), (row and row.concurrency) or 0)

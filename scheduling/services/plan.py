@@ -60,8 +60,10 @@ def _by(pools: Pools, claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
         pool_cap=pool.concurrency if pool else None,
         rotation=_of_pool(pool, queues, pools) if pool else _of_request(pools, request, queues),
         config_version=pools.version,
-        non_monotonic=frozenset(q for q in queues if pools.way_of(q).is_non_monotonic),
-        scopes={q: scope for q in queues if (scope := pools.way_of(q).scope) is not None},
+        non_monotonic=frozenset(q for q in queues if pools.sharing_policy_of(q).is_non_monotonic),
+        scopes={
+            q: scope for q in queues if (scope := pools.sharing_policy_of(q).scope) is not None
+        },
     )
 
 

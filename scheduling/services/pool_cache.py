@@ -49,14 +49,14 @@ class Pools:
         """Return how tenants share a queue."""
         return self.shares.get(queue) or self.tenants or EQUAL
 
-    def way_of(self, queue: str) -> SharingPolicy:
+    def sharing_policy_of(self, queue: str) -> SharingPolicy:
         """Return the sharing policy for the lanes of a queue."""
-        return self.tenants_of(queue).way(self.homes.get(queue))
+        return self.tenants_of(queue).sharing_policy(self.homes.get(queue))
 
     def scope_of(self, pool: Pool | None) -> str | None:
         """Return the scope of shares in the queues of a pool, or of no pool; None: each queue."""
         tenants = (pool and pool.tenants) or self.tenants or EQUAL
-        return tenants.way(pool.name if pool else None).scope
+        return tenants.sharing_policy(pool.name if pool else None).scope
 
     def scopes(self) -> set[str]:
         """Return all scopes of shares beyond a single queue."""

@@ -51,7 +51,7 @@ def find(name: str) -> PoolState:
     return _states([pools.by_name[name]], pools)[0]
 
 
-def is_known(name: str) -> bool:
+def exists(name: str) -> bool:
     """Return whether a pool of this name exists."""
     return name in pool_cache.read().by_name
 
@@ -92,15 +92,15 @@ def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
         before = pool_cache.read()
         _refuse_static(pool.name, before)
         refuse_contradiction(pool, before)
-        known = before.by_name.get(pool.name)
+        stored = before.by_name.get(pool.name)
         data["strategy"], data["queues"] = pool.strategy.name.lower(), list(pool.queues)
         data["tenant"] = pool.tenant
         _store(pool)
-        if known is not None:
-            _tell(known, pool)
-        _share(before, [*(known.queues if known else ()), *pool.queues])
+        if stored is not None:
+            _emit_rebalanced(stored, pool)
+        _share(before, [*(stored.queues if stored else ()), *pool.queues])
     pool_cache.cache.clear()
-    return find(pool.name), known is None
+    return find(pool.name), stored is None
 
 
 def _refuse_static(name: str, pools: Pools) -> None:
@@ -125,21 +125,21 @@ def refuse_contradiction(pool: Pool, pools: Pools) -> None:
             raise Conflict(problem, details=where | {"field": "tenant_fairness.scope"})
 
 
-def _tell(before: Pool, after: Pool) -> None:
+def _emit_rebalanced(before: Pool, after: Pool) -> None:
     """Emit an event if the queue rotation of a pool changed. Spec: fair-scheduling 11.1."""
     if (before.strategy, before.queues, before.weights) != (
         after.strategy,
         after.queues,
         after.weights,
     ):
-        tell_rebalanced(
+        emit_rebalanced(
             after.name,
             (before.strategy, before.weight_by_queue),
             (after.strategy, after.weight_by_queue),
         )
 
 
-def tell_rebalanced(pool: str, before: Policy, after: Policy) -> None:
+def emit_rebalanced(pool: str, before: Policy, after: Policy) -> None:
     """Emit the event of a changed queue rotation. Spec: fair-scheduling 11.1."""
     data = {
         "pool": pool,
@@ -181,8 +181,8 @@ def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
         configuration.change()
         before = pool_cache.read()
         _refuse_static(name, before)
-        known = before.by_name.get(name)
-        if known is None:
+        stored = before.by_name.get(name)
+        if stored is None:
             raise NotFound.of("pool", name)
         bound = Q(pool=name, stopped_at=None, dead_at=None)
         workers = 0 if force else Worker.objects.filter(bound).count()
@@ -193,7 +193,7 @@ def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
             )
         PoolRow.objects.filter(name=name).delete()
         Overload.objects.filter(pool=name).delete()
-        _share(before, known.queues)
+        _share(before, stored.queues)
     pool_cache.cache.clear()
 
 
@@ -206,7 +206,7 @@ def _share(before: Pools, queues: Iterable[str]) -> None:
             one
             for one in queues
             if after.tenants_of(one) != before.tenants_of(one)
-            or after.way_of(one) != before.way_of(one)
+            or after.sharing_policy_of(one) != before.sharing_policy_of(one)
         ],
     )
 

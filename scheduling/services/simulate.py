@@ -145,7 +145,7 @@ def compare(
     deadline = None if most_s is None else monotonic() + most_s
     with ThreadPoolExecutor(len(setups)) as pool:
         futures = [
-            pool.submit(_simulated, load, setup, _teller(parts, n, stop))
+            pool.submit(_simulated, load, setup, _reporter(parts, n, stop))
             for n, setup in enumerate(setups)
         ]
         try:
@@ -172,13 +172,13 @@ def _watch(
     raise TooLong
 
 
-def _teller(parts: list[float], n: int, stop: Event) -> Progress:
-    def tell(part: float) -> None:
+def _reporter(parts: list[float], n: int, stop: Event) -> Progress:
+    def report(part: float) -> None:
         parts[n] = part
         if stop.is_set():
             raise TooLong
 
-    return tell
+    return report
 
 
 def _simulated(load: Workload, setup: Setup, progress: Progress) -> list[int | None]:

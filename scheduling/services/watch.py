@@ -46,31 +46,31 @@ def watch() -> int:
         pools = pool_cache.latest()
         queues = watched(pools.by_name.values())
         seen = dispatches.open_queues(queues)
-        told = [*_starving(queues, seen), *namespaces.starving(queues), *_overloaded(pools, seen)]
-        emit(told)
-    return len(told)
+        events = [*_starving(queues, seen), *namespaces.starving(queues), *_overloaded(pools, seen)]
+        emit(events)
+    return len(events)
 
 
 def starved(queues: Collection[str]) -> set[str]:
     """Return which of these queues starve: an event was emitted and the episode goes on."""
     rows = QueueWatch.objects.filter(queue__in=queues, told_at__isnull=False)
-    known = {row.queue: Wait(row.since, told_at=row.told_at) for row in rows}
-    seen = dispatches.open_queues(known)
-    waits = {queue: replace(wait, last_at=seen[queue].last_at) for queue, wait in known.items()}
+    noted = {row.queue: Wait(row.since, told_at=row.told_at) for row in rows}
+    seen = dispatches.open_queues(noted)
+    waits = {queue: replace(wait, last_at=seen[queue].last_at) for queue, wait in noted.items()}
     waits = _with_latest({queue: wait for queue, wait in waits.items() if seen[queue].is_open})
-    return {queue for queue, wait in waits.items() if wait.is_told}
+    return {queue for queue, wait in waits.items() if wait.is_reported}
 
 
 def alerts() -> Alerts:
     """Return the alerts of starving queues."""
-    told = QueueWatch.objects.exclude(told_at=None)
-    return Alerts({"queue_starved": NotedRows(told, "queue", "since")}, _alerts)
+    reported = QueueWatch.objects.exclude(told_at=None)
+    return Alerts({"queue_starved": NotedRows(reported, "queue", "since")}, _alerts)
 
 
 def _alerts(rows: Sequence[Noted]) -> list[Alert]:
-    told = {row.subject: row.since for row in rows}
-    late = sorted(starved(told))
-    return [Alert("queue_starved", queue, _STARVES.format(queue), told[queue]) for queue in late]
+    since = {row.subject: row.since for row in rows}
+    late = sorted(starved(since))
+    return [Alert("queue_starved", queue, _STARVES.format(queue), since[queue]) for queue in late]
 
 
 def _starving(queues: Mapping[str, Watched], seen: Mapping[str, OpenQueue]) -> list[NewEvent]:
@@ -81,7 +81,7 @@ def _starving(queues: Mapping[str, Watched], seen: Mapping[str, OpenQueue]) -> l
     late = {
         queue: wait
         for queue, wait in _with_latest(seeming).items()
-        if is_late(queue, wait) and not wait.is_told
+        if is_late(queue, wait) and not wait.is_reported
     }
     if not late:
         return []

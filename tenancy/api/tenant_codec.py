@@ -39,7 +39,7 @@ from tenancy.domain.tenant_request import LIMITS, MAX_NAME, MIRRORS, MOST, SHOWN
 from tenancy.domain.throttle import Action, Throttled
 from tenancy.models import Tenant
 from tenancy.services.stats import Stats, Summary
-from tenancy.services.tenant_cache import limits_of, terms_of
+from tenancy.services.tenant_cache import limits_of, policy_of
 
 TENANT_ID: Schema = {
     "anyOf": [
@@ -190,7 +190,7 @@ def encode_tenant(row: Tenant, summary: Summary, *, is_own: bool = False) -> dic
         "source": row.source,
         "limits": limits_of(row).to_wire(),
         "fairness_weight": row.fairness_weight or 1,
-        "effective_weight": terms_of(row).effective_weight,
+        "effective_weight": policy_of(row).effective_weight,
         "priority_boost": row.priority_boost,
         "quota_mode": row.quota_mode,
         "isolation": row.isolation or conf().isolation,
@@ -245,7 +245,7 @@ def encode_stats(found: Stats) -> dict[str, Any]:
         },
         "fairness": {
             "weight": found.tenant.fairness_weight or 1,
-            "effective_weight": terms_of(found.tenant).effective_weight,
+            "effective_weight": policy_of(found.tenant).effective_weight,
             "effective_share": found.effective_share,
             "actual_share": found.actual_share,
         },

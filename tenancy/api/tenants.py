@@ -32,7 +32,7 @@ PATH: dict[str, Any] = {"tenant_id": codec.TENANT_ID}
 class TenantView(OJSView):
     """Base of the tenant views. A caller bound to a tenant reads only its own and changes none."""
 
-    def known_id(self, tenant_id: str) -> str:
+    def require_id(self, tenant_id: str) -> str:
         """Return the id of a tenant the caller may read. Raises NotFound, TenantMismatch."""
         if not is_tenant_id(tenant_id, conf().default):
             raise NotFound.of("tenant", tenant_id)
@@ -83,7 +83,7 @@ class TenantDetail(TenantView):
     @operation("getTenant", {200: codec.DETAIL}, path=PATH, refusals=(404,))
     def get(self, request: Request, tenant_id: str) -> Answer:
         """Show a tenant with its limits and figures."""
-        return self.shown(tenants.find(self.known_id(tenant_id)))
+        return self.shown(tenants.find(self.require_id(tenant_id)))
 
     @operation(
         "putTenant",
@@ -97,7 +97,7 @@ class TenantDetail(TenantView):
 
         An absent `state` stays unchanged. Read-only members of answers are accepted and ignored.
         """
-        wanted = parse_tenant(self.known_id(tenant_id), self.body())
+        wanted = parse_tenant(self.require_id(tenant_id), self.body())
         row, is_new = tenants.put(tenant_id, wanted, self.caller)
         return self.shown(row, 201 if is_new else 200)
 
@@ -116,7 +116,7 @@ class TenantDetail(TenantView):
         force = chosen(request, "force", FLAGS) == "true"
         if force:
             self.require("deleteTenant?force")
-        tenants.delete(self.known_id(tenant_id), self.caller, force=force)
+        tenants.delete(self.require_id(tenant_id), self.caller, force=force)
         return Answer(None, status=204)
 
 
@@ -131,7 +131,7 @@ class TenantLimits(TenantView):
         body = self.body()
         reason = codec.decode_reason(body)
         codec.decode_limits(body, Limits())  # invalid limits are refused for any tenant
-        row = tenants.find(self.known_id(tenant_id))
+        row = tenants.find(self.require_id(tenant_id))
         wanted = codec.decode_limits(body, limits_of(row))
         return self.shown(tenants.put_limits(tenant_id, wanted, self.caller, reason=reason))
 
@@ -155,7 +155,7 @@ class TenantSuspension(TenantView):
 
     def set(self, tenant_id: str) -> Answer:
         """Set the standing of the tenant."""
-        self.known_id(tenant_id)
+        self.require_id(tenant_id)
         body = self.optional_body()
         codec.require_only(body, "reason")
         reason = codec.decode_reason(body)
@@ -198,7 +198,7 @@ class TenantThrottle(TenantView):
 
         The server does not throttle it again for as long as a throttle lasts.
         """
-        self.known_id(tenant_id)
+        self.require_id(tenant_id)
         body = self.optional_body()
         codec.require_only(body, "reason")
         reason = codec.decode_reason(body)
@@ -216,7 +216,7 @@ class TenantStats(TenantView):
         that have jobs to hand out. `actual_share` is its part of the starts of the last five
         minutes.
         """
-        return Answer(codec.encode_stats(stats.stats(self.known_id(tenant_id))))
+        return Answer(codec.encode_stats(stats.stats(self.require_id(tenant_id))))
 
 
 class TenantJobs(TenantView):
@@ -241,7 +241,7 @@ class TenantJobs(TenantView):
         wanted = Wanted(
             state=State(state) if state else None,
             queue=plain(request, "queue"),
-            tenant=self.known_id(tenant_id),
+            tenant=self.require_id(tenant_id),
             type=kind and pattern(kind),
         )
         found = find_jobs(wanted, offset=window.offset, limit=window.limit)

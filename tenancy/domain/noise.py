@@ -86,12 +86,12 @@ def noisy(samples: Sequence[Sample], rules: Rules) -> dict[str, tuple[Signal, ..
     """
     if len(samples) < MIN_TENANTS:
         return {}
-    crowd = _Crowd(samples)
-    found = {one.tenant: tuple(_signals(one, crowd, rules)) for one in samples}
+    totals = _Totals(samples)
+    found = {one.tenant: tuple(_signals(one, totals, rules)) for one in samples}
     return {tenant: signals for tenant, signals in found.items() if signals}
 
 
-class _Crowd:
+class _Totals:
     """All tenants, prepared to compare each with the rest in constant or logarithmic time."""
 
     def __init__(self, samples: Sequence[Sample]) -> None:
@@ -119,17 +119,17 @@ class _Crowd:
         return max(0.0, self._error_rate - one.error_rate) / (self._tried - 1)
 
 
-def _signals(one: Sample, crowd: _Crowd, rules: Rules) -> Iterator[Signal]:
+def _signals(one: Sample, totals: _Totals, rules: Rules) -> Iterator[Signal]:
     if one.queued >= rules.min_queued:
-        yield from _exceeded(Reason.QUEUE_DEPTH, one.queued, crowd.queued(one), rules.depth_ratio)
+        yield from _exceeded(Reason.QUEUE_DEPTH, one.queued, totals.queued(one), rules.depth_ratio)
     if one.per_second >= rules.min_per_second:
         yield from _exceeded(
-            Reason.ENQUEUE_RATE, one.per_second, crowd.per_second(one), rules.enqueue_ratio
+            Reason.ENQUEUE_RATE, one.per_second, totals.per_second(one), rules.enqueue_ratio
         )
     if one.active >= rules.min_active:
-        yield from _exceeded(Reason.ACTIVE, one.active, crowd.active, rules.active_ratio)
+        yield from _exceeded(Reason.ACTIVE, one.active, totals.active, rules.active_ratio)
     if one.outcomes >= rules.min_outcomes and one.error_rate >= LEAST_ERROR_RATE:
-        usual = crowd.error_rate(one)
+        usual = totals.error_rate(one)
         if usual is not None:
             yield from _exceeded(Reason.ERROR_RATE, one.error_rate, usual, rules.error_ratio)
 

@@ -91,7 +91,7 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class TenantPolicy:
     """The parts of a tenant that enqueues and the scheduler use."""
 
     is_suspended: bool = False
@@ -99,7 +99,7 @@ class Terms:
     weight: float | None = None
     boost: int = 0
     limits: TenantLimits = TenantLimits()
-    is_apart: bool = False  # it has a namespace
+    is_namespaced: bool = False  # it has a namespace
     reduction: Reduction | None = None  # of a throttled tenant
 
     @property
@@ -125,6 +125,6 @@ class Terms:
         return most
 
     @property
-    def gates(self) -> bool:
+    def needs_admission(self) -> bool:
         """Whether the admission has to check its new jobs."""
         return self.is_suspended or self.limits.bounds_enqueue

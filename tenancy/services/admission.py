@@ -18,7 +18,7 @@ from jobs.services.record.emit import NewEvent, emit
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantLimitExceeded, TenantSuspended, UnknownTenant
-from tenancy.domain.tenant import QuotaMode, Source, TenantLimits, Terms
+from tenancy.domain.tenant import QuotaMode, Source, TenantLimits, TenantPolicy
 from tenancy.queries import Usage
 from tenancy.services import tenant_cache
 
@@ -38,7 +38,7 @@ def is_needed(drafts: Sequence[JobDraft], version: int) -> bool:
     """Return whether a tenant of the drafts is new to this process, suspended or counted."""
     ids = {draft.tenant for draft in drafts}
     by_id = tenant_cache.current(ids, version).by_id
-    return any(one not in by_id or by_id[one].gates for one in ids)
+    return any(one not in by_id or by_id[one].needs_admission for one in ids)
 
 
 def admit(drafts: Sequence[JobDraft], caller: Caller) -> None:
@@ -49,12 +49,14 @@ def admit(drafts: Sequence[JobDraft], caller: Caller) -> None:
     """
     ids = {draft.tenant for draft in drafts}
     by_id = tenant_cache.current(ids).by_id
-    terms = {one: by_id[one] for one in ids if one in by_id}
-    _make(sorted(ids - terms.keys()), caller)
-    for one in sorted(terms):
-        if terms[one].is_suspended:
+    policies = {one: by_id[one] for one in ids if one in by_id}
+    _make(sorted(ids - policies.keys()), caller)
+    for one in sorted(policies):
+        if policies[one].is_suspended:
             raise _refusal(TenantSuspended, f"tenant {one} is suspended", one, caller)
-    counted = {one: terms[one] for one in sorted(terms) if terms[one].limits.bounds_enqueue}
+    counted = {
+        one: policies[one] for one in sorted(policies) if policies[one].limits.bounds_enqueue
+    }
     if counted:
         _count(drafts, counted)
 
@@ -92,20 +94,20 @@ def created(tenant: str, source: Source) -> NewEvent:
 # --- limits ---------------------------------------------------------------------------------------
 
 
-def _count(drafts: Sequence[JobDraft], counted: Mapping[str, Terms]) -> None:
+def _count(drafts: Sequence[JobDraft], counted: Mapping[str, TenantPolicy]) -> None:
     queries.lock(counted)
-    rates = {one: terms.limits.max_enqueue_rate for one, terms in counted.items()}
+    rates = {one: policy.limits.max_enqueue_rate for one, policy in counted.items()}
     used = queries.usage({one: rate and rate.period_ms for one, rate in rates.items()})
     coming = _coming(drafts, counted)
     spread = {
         one: coming[one].queues for one in counted if counted[one].limits.max_queues is not None
     }
     queues = queries.queues(spread) if spread else {}
-    for one, terms in counted.items():
-        for excess in _excesses(terms.limits, used[one], coming[one], queues.get(one)):
-            if not terms.is_soft:
+    for one, policy in counted.items():
+        for excess in _excesses(policy.limits, used[one], coming[one], queues.get(one)):
+            if not policy.is_soft:
                 raise _exceeded(one, excess, is_batch=len(drafts) > 1)
-            emit([_told(one, excess, QuotaMode.SOFT)])
+            emit([_event(one, excess, QuotaMode.SOFT)])
     came = [
         {"tenant": one, "period_ms": rate.period_ms, "jobs": coming[one].jobs}
         for one, rate in rates.items()
@@ -128,7 +130,7 @@ class _Coming:
     queues: dict[str, int] = field(default_factory=dict)
 
 
-def _coming(drafts: Sequence[JobDraft], counted: Mapping[str, Terms]) -> dict[str, _Coming]:
+def _coming(drafts: Sequence[JobDraft], counted: Mapping[str, TenantPolicy]) -> dict[str, _Coming]:
     found = {one: _Coming() for one in counted}
     is_timed = any(draft.scheduled_at is not None for draft in drafts)
     at = now() if is_timed else None  # a time that has passed makes no scheduled job
@@ -171,8 +173,8 @@ def _excesses(
         yield Excess("max_scheduled", used.scheduled, most, retry_s, coming.later[room])
     most = limits.max_queues
     if most is not None and queues is not None:
-        held, known = queues
-        new = [place for queue, place in coming.queues.items() if queue not in known]
+        held, used_before = queues
+        new = [place for queue, place in coming.queues.items() if queue not in used_before]
         if new and held + len(new) > most:
             yield Excess("max_queues", held, most, retry_s, new[max(0, most - held)])
 
@@ -191,7 +193,7 @@ def _exceeded(tenant: str, excess: Excess, *, is_batch: bool) -> TenantLimitExce
     )
 
 
-def _told(tenant: str, excess: Excess, mode: QuotaMode) -> NewEvent:
+def _event(tenant: str, excess: Excess, mode: QuotaMode) -> NewEvent:
     data = {
         "tenant_id": tenant, "limit": excess.limit, "current": excess.current,
         "maximum": excess.maximum, "mode": str(mode),
@@ -199,7 +201,7 @@ def _told(tenant: str, excess: Excess, mode: QuotaMode) -> NewEvent:
     return NewEvent(Kind.TENANT_LIMIT_EXCEEDED, tenant=tenant, data=data)
 
 
-def tell_refused(problem: TenantLimitExceeded) -> None:
+def emit_refused(problem: TenantLimitExceeded) -> None:
     """Emit the event of refused jobs, after the rollback of their request."""
     facts = {name: problem.extra[name] for name in ("tenant_id", "limit", "current", "maximum")}
     data = {**facts, "mode": str(QuotaMode.HARD)}

@@ -69,8 +69,8 @@ def note(found: Mapping[str, Sequence[Signal]]) -> int:
 
     Call it in a transaction that excludes concurrent calls.
     """
-    known = set(Noise.objects.values_list("tenant", flat=True))
-    Noise.objects.filter(tenant__in=known - found.keys()).delete()
+    noisy = set(Noise.objects.values_list("tenant", flat=True))
+    Noise.objects.filter(tenant__in=noisy - found.keys()).delete()
     rows = [
         Noise(tenant=one, seen_at=Now(), signals=[_stored(signal) for signal in said])
         for one, said in sorted(found.items())
@@ -78,7 +78,7 @@ def note(found: Mapping[str, Sequence[Signal]]) -> int:
     Noise.objects.bulk_create(
         rows, update_conflicts=True, unique_fields=["tenant"], update_fields=["seen_at", "signals"]
     )
-    return len(known ^ found.keys())
+    return len(noisy ^ found.keys())
 
 
 def _stored(signal: Signal) -> dict[str, Any]:

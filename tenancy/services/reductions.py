@@ -40,7 +40,7 @@ def configured_of(row: Tenant, action: Action) -> float | None:
     return (row.fairness_weight or 1) if action is Action.WEIGHT else row.max_concurrency
 
 
-def told(kind: Kind, row: Tenant, throttle: Throttle, **more: str) -> NewEvent:
+def throttle_event(kind: Kind, row: Tenant, throttle: Throttle, **more: str) -> NewEvent:
     """Return the event of a throttle that begins or ends."""
     found = seen(row, throttle)
     data: dict[str, Any] = {
@@ -57,4 +57,4 @@ def told(kind: Kind, row: Tenant, throttle: Throttle, **more: str) -> NewEvent:
 
 def released(row: Tenant, throttle: Throttle, how: str) -> NewEvent:
     """Return the event of a throttle's end: `expired`, `manual`, or the tenant is `deleted`."""
-    return told(Kind.TENANT_THROTTLE_RELEASED, row, throttle, released=how)
+    return throttle_event(Kind.TENANT_THROTTLE_RELEASED, row, throttle, released=how)

@@ -19,7 +19,7 @@ from tenancy.models import Tenant
 from tenancy.queries import Usage
 from tenancy.services import noise
 from tenancy.services.reductions import throttled
-from tenancy.services.tenant_cache import limits_of, terms_of
+from tenancy.services.tenant_cache import limits_of, policy_of
 from tenancy.services.tenants import find
 
 SHARE_MINUTES = 5  # period of the compared dispatches
@@ -90,7 +90,7 @@ def stats(tenant_id: str) -> Stats:
             raise
     summary = summaries([row])[tenant_id]
     lately = history(_day(), tenant=tenant_id)
-    weight = terms_of(row).effective_weight
+    weight = policy_of(row).effective_weight
     shares = queries.shares(tenant_id, SHARE_MINUTES)
     return Stats(
         row,

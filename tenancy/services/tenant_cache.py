@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from jobs.caches import VersionedCache
 from jobs.services.lanes import configuration
 from tenancy.conf import conf
-from tenancy.domain.tenant import NAMESPACE, QuotaMode, Rate, Standing, TenantLimits, Terms
+from tenancy.domain.tenant import NAMESPACE, QuotaMode, Rate, Standing, TenantLimits, TenantPolicy
 from tenancy.domain.tenant_id import is_tenant_id
 from tenancy.domain.throttle import Action, Hold, Reduction
 from tenancy.models import Tenant
 
-NOTHING = Terms()  # of tenants without a configuration
+NOTHING = TenantPolicy()  # of tenants without a configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class Tenants:
     """Cached tenants as of one version; `by_id` grows at first use, unknown ids are absent."""
 
     version: int
-    by_id: dict[str, Terms] = field(default_factory=dict)
+    by_id: dict[str, TenantPolicy] = field(default_factory=dict)
 
 
 # tenants that the transaction of this context is changing
-_changing: ContextVar[Mapping[str, Terms]] = ContextVar("changing", default={})  # noqa: B039 - never written
+_changing: ContextVar[Mapping[str, TenantPolicy]] = ContextVar("changing", default={})  # noqa: B039 - never written
 
 
 def current(ids: Iterable[str], version: int | None = None) -> Tenants:
@@ -56,22 +56,22 @@ def _empty(version: int | None) -> Tenants:
     return Tenants(configuration.version() if version is None else version)
 
 
-def _read(ids: Collection[str]) -> dict[str, Terms]:
+def _read(ids: Collection[str]) -> dict[str, TenantPolicy]:
     rows = Tenant.objects.select_related("throttle").filter(id__in=ids)
-    read = {row.id: terms_of(row) for row in rows}
+    read = {row.id: policy_of(row) for row in rows}
     if conf().default in ids:
         read.setdefault(conf().default, NOTHING)
     return read
 
 
-def is_known(tenant_id: str) -> bool:
+def exists(tenant_id: str) -> bool:
     """Return whether a tenant exists; the default tenant always does."""
     if not (conf().enabled and is_tenant_id(tenant_id, conf().default)):
         return False
     return tenant_id in current([tenant_id]).by_id
 
 
-def shares(ids: Iterable[str]) -> tuple[int, dict[str, Terms]]:
+def shares(ids: Iterable[str]) -> tuple[int, dict[str, TenantPolicy]]:
     """Return the configuration version, and the tenants of `ids` that are cached as of it."""
     wanted = set(ids)
     found = current(wanted)
@@ -79,12 +79,14 @@ def shares(ids: Iterable[str]) -> tuple[int, dict[str, Terms]]:
     return found.version, {one: by_id[one] for one in wanted if one in by_id}
 
 
-def apart(ids: Collection[str]) -> tuple[int, set[str]]:
+def namespaced(ids: Collection[str]) -> tuple[int, set[str]]:
     """Return the configuration version, and the tenants with a namespace as of it."""
     found = current(ids)
     by_id = {**found.by_id, **_changing.get()}
     return found.version, {
-        one for one in ids if (by_id[one].is_apart if one in by_id else has_namespace(one, None))
+        one
+        for one in ids
+        if (by_id[one].is_namespaced if one in by_id else has_namespace(one, None))
     }
 
 
@@ -104,8 +106,8 @@ def settings_isolate() -> bool:
 
 
 @contextmanager
-def as_if(changed: Mapping[str, Terms]) -> Iterator[None]:
-    """Apply the uncommitted changes of this context's transaction in `shares` and `apart`."""
+def as_if(changed: Mapping[str, TenantPolicy]) -> Iterator[None]:
+    """Apply the uncommitted changes of this context's transaction in `shares` and `namespaced`."""
     token = _changing.set(changed)
     try:
         yield
@@ -113,16 +115,16 @@ def as_if(changed: Mapping[str, Terms]) -> Iterator[None]:
         _changing.reset(token)
 
 
-def terms_of(row: Tenant) -> Terms:
-    """Return the `Terms` of a row; NOTHING itself if they are equal to it."""
-    found = Terms(
+def policy_of(row: Tenant) -> TenantPolicy:
+    """Return the policy of a row; NOTHING itself if it is equal to it."""
+    found = TenantPolicy(
         is_suspended=row.state == Standing.SUSPENDED,
         is_soft=row.quota_mode == QuotaMode.SOFT,
         weight=row.fairness_weight,
         boost=row.priority_boost,
         limits=limits_of(row),
         reduction=_reduction(row),
-        is_apart=has_namespace(row.id, row.isolation),
+        is_namespaced=has_namespace(row.id, row.isolation),
     )
     return NOTHING if found == NOTHING else found
 

@@ -23,14 +23,21 @@ from jobs.services.record.rates import jobs_by_state
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantKept, TenantNotEmpty
-from tenancy.domain.tenant import NAMESPACE, Definition, Source, Standing, TenantLimits, Terms
+from tenancy.domain.tenant import (
+    NAMESPACE,
+    Definition,
+    Source,
+    Standing,
+    TenantLimits,
+    TenantPolicy,
+)
 from tenancy.domain.tenant_request import parse_tenant
 from tenancy.domain.throttle import Hold
 from tenancy.models import Enqueued, Noise, Tenant, Throttle
 from tenancy.services import noise, tenant_cache
 from tenancy.services.admission import created
 from tenancy.services.reductions import released, throttle_of
-from tenancy.services.tenant_cache import limits_of, terms_of
+from tenancy.services.tenant_cache import limits_of, policy_of
 
 FORCED = 1_000_000  # most jobs that a deletion cancels
 
@@ -60,7 +67,7 @@ def _begun_at() -> datetime:
 
 
 def _rows() -> QuerySet[Tenant]:
-    """Return tenants with their throttles, since their `Terms` depend on them."""
+    """Return tenants with their throttles, since their policies depend on them."""
     return Tenant.objects.select_related("throttle")
 
 
@@ -202,12 +209,12 @@ def _changing(
         row = _locking().get(id=tenant_id)
         if is_new:
             row.source = Source.DYNAMIC
-        before = terms_of(row)
+        before = policy_of(row)
         data["is_new"] = is_new
         yield row, data
         row.updated_at = Now()
         row.save()
-        enforce(tenant_id, before, terms_of(row))
+        enforce(tenant_id, before, policy_of(row))
         if is_new:
             emit([created(tenant_id, Source(row.source))])
     tenant_cache.cache.clear()
@@ -223,7 +230,7 @@ def _limit(row: Tenant, limits: TenantLimits) -> None:
     row.max_queues = limits.max_queues
 
 
-def enforce(tenant_id: str, before: Terms, after: Terms) -> None:
+def enforce(tenant_id: str, before: TenantPolicy, after: TenantPolicy) -> None:
     """Apply a changed tenant to the lanes; a suspended tenant has a cap of 0 active jobs.
 
     Call it in the transaction of the change, after `configuration.change`.
@@ -235,9 +242,9 @@ def enforce(tenant_id: str, before: Terms, after: Terms) -> None:
             lanes.reweigh(tenant=tenant_id)
 
 
-def _place(known: Terms) -> tuple[object, ...]:
+def _place(policy: TenantPolicy) -> tuple[object, ...]:
     """Return the parts of a tenant that its lanes depend on."""
-    return known.weight, known.weight_factor, known.boost, known.is_apart
+    return policy.weight, policy.weight_factor, policy.boost, policy.is_namespaced
 
 
 # --- deletion -------------------------------------------------------------------------------------
@@ -264,7 +271,7 @@ def delete(
             raise live
         data["force"] = force
         row = find(tenant_id)
-        enforce(tenant_id, terms_of(row), tenant_cache.NOTHING)
+        enforce(tenant_id, policy_of(row), tenant_cache.NOTHING)
         if (throttle := throttle_of(row)) and throttle.hold != Hold.LIFTED:
             emit([released(row, throttle, "deleted")])
         Throttle.objects.filter(tenant=tenant_id).delete()

@@ -26,8 +26,8 @@ from tenancy.domain.throttle import Action, Hold, Reduction
 from tenancy.models import Tenant, Throttle
 from tenancy.services import tenant_cache
 from tenancy.services.admission import created
-from tenancy.services.reductions import configured_of, released, throttle_of, told
-from tenancy.services.tenant_cache import terms_of
+from tenancy.services.reductions import configured_of, released, throttle_event, throttle_of
+from tenancy.services.tenant_cache import policy_of
 from tenancy.services.tenants import enforce, find, locked
 
 
@@ -64,7 +64,7 @@ def _lasts() -> timedelta:
 
 
 def _give_back(row: Tenant) -> None:
-    before = terms_of(row)
+    before = policy_of(row)
     enforce(row.id, before, replace(before, reduction=None))
 
 
@@ -155,7 +155,7 @@ def _reduction(row: Tenant, active: int) -> Reduction:
 
 
 def _begin(row: Tenant, reasons: Sequence[str], active: int) -> None:
-    before, made, at = terms_of(row), _reduction(row, active), now()
+    before, made, at = policy_of(row), _reduction(row, active), now()
     Throttle.objects.filter(tenant=row).delete()  # a dry run
     row.throttle = Throttle.objects.create(
         tenant_id=row.id,
@@ -167,7 +167,7 @@ def _begin(row: Tenant, reasons: Sequence[str], active: int) -> None:
         since=at,
         until=at + _lasts(),
     )
-    enforce(row.id, before, terms_of(row))
-    event = told(Kind.TENANT_THROTTLED, row, row.throttle)
+    enforce(row.id, before, policy_of(row))
+    event = throttle_event(Kind.TENANT_THROTTLED, row, row.throttle)
     emit([event])
     record(SYSTEM, "tenant.throttled", row.id, data=event.data)

@@ -22,7 +22,7 @@ def act(client: Client, verb: str, **form: str) -> Any:
     return client.post(reverse("ojs_console:act", args=[verb]), form)
 
 
-def told(answer: Any) -> list[str]:
+def messages_of(answer: Any) -> list[str]:
     """Return the messages that the next page will show."""
     return [str(message) for message in get_messages(answer.wsgi_request)]
 
@@ -53,7 +53,7 @@ def test_what_cannot_be_done_is_told(console: Client, verb: str) -> None:
     for target in (new_id(), "nonsense", ""):
         answer = act(console, verb, id=target)
         assert answer.status_code == 302
-        assert "does not exist" in told(answer)[-1]
+        assert "does not exist" in messages_of(answer)[-1]
 
 
 def test_pause_and_resume(console: Client) -> None:

@@ -11,7 +11,7 @@ from jobs.domain.caller import Caller
 from jobs.models import ApiKey, Audit
 from jobs.services.access.api_keys import NewKey, cache, create
 from tests.console.conftest import WAIT_MS, answer
-from tests.console.test_actions import act, told
+from tests.console.test_actions import act, messages_of
 from tests.console.test_pages import text, url
 
 expect.set_options(timeout=WAIT_MS)
@@ -80,13 +80,13 @@ def test_a_rotated_key_opens_with_both_secrets_for_a_while(console: Client) -> N
 def test_a_revoked_key_is_gone_from_the_list_but_not_from_the_record(console: Client) -> None:
     key, _ = create(NewKey("billing", ("producer",)))
 
-    said = told(act(console, "key-revoke", id=key.prefix, reason="leaked"))
+    said = messages_of(act(console, "key-revoke", id=key.prefix, reason="leaked"))
 
     assert "opens nothing any more" in said[-1]
     assert Audit.objects.get(action="key.revoked").reason == "leaked"
     assert "billing" not in text(console, url("api_keys"))
     assert "revoked" in text(console, url("api_keys", ended="1"))
-    assert "does not exist" in told(act(console, "key-revoke", id=key.prefix))[-1]
+    assert "does not exist" in messages_of(act(console, "key-revoke", id=key.prefix))[-1]
 
 
 def test_many_keys_are_paged_and_found_by_name(console: Client) -> None:

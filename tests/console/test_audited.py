@@ -21,7 +21,7 @@ from scheduling.domain.pool_request import parse_pool
 from scheduling.services import cron_register, pools
 from tenancy.domain.tenant import Definition, Standing
 from tenancy.services import tenants
-from tests.console.test_actions import act, told
+from tests.console.test_actions import act, messages_of
 from tests.factories import JobFactory, stored_ids
 from webhooks.api.codec import decode_subscription
 from webhooks.services import subscriptions
@@ -126,7 +126,7 @@ def test_an_action_leaves_who_did_what_and_why(console: Client, verb: str) -> No
     answer = act(console, verb, **form, reason="because")
 
     entries = Audit.objects.filter(id__gt=before)
-    assert entries, told(answer)
+    assert entries, messages_of(answer)
     assert {(one.actor, one.reason) for one in entries} == {("console:operator", "because")}
     assert not ACTIONS[verb].audit or ACTIONS[verb].audit in {one.action for one in entries}
     assert all(one.target or verb.endswith("maintenance") or verb == "maintain" for one in entries)

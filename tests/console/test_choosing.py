@@ -11,7 +11,7 @@ from jobs.domain.states import State
 from jobs.models import Audit, Job
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.console.conftest import PASSWORD, WAIT_MS, answer
-from tests.console.test_actions import told
+from tests.console.test_actions import messages_of
 from tests.factories import JobFactory, stored_ids
 
 expect.set_options(timeout=WAIT_MS)
@@ -21,7 +21,7 @@ LIST = "/console/jobs/"
 def act(client: Client, verb: str, *ids: str, **more: str) -> str:
     """Send the form of a button below a list; return the last message."""
     path = reverse("ojs_console:act", args=[f"{verb}-chosen"])
-    return told(client.post(path, {"id": list(ids), **more}))[-1]
+    return messages_of(client.post(path, {"id": list(ids), **more}))[-1]
 
 
 def jobs(state: State, number: int = 2, **more: object) -> list[str]:

@@ -14,7 +14,7 @@ from jobs.services.operate import queue_removal
 from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.console.conftest import WAIT_MS, answer
-from tests.console.test_actions import act, told
+from tests.console.test_actions import act, messages_of
 from tests.console.test_pages import text, url
 from tests.factories import JobFactory, stored_ids
 
@@ -40,7 +40,7 @@ def run_purges() -> list[str]:
 def purge(client: Client, name: str, **form: Any) -> list[str]:
     """Request a purge; return the messages of the next page."""
     filled = {"id": name, "confirm": name, "states": WAITING, "reason": "a flood", **form}
-    return told(act(client, "purge", **filled))
+    return messages_of(act(client, "purge", **filled))
 
 
 def test_a_queue_shows_since_when_its_oldest_job_waits(console: Client) -> None:

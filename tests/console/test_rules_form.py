@@ -36,7 +36,7 @@ def as_shown(client: Client, **given: str) -> dict[str, str]:
     return filled(**{**shown, **given})
 
 
-def told(answer: Any) -> tuple[str, str]:
+def error_of(answer: Any) -> tuple[str, str]:
     """Return the wrong field and its error message, as the page shows them."""
     page = answer.content.decode()
     marked = re.search(r'name="(\w+)"[^>]*aria-invalid="true" aria-describedby="wrong"', page)
@@ -143,8 +143,8 @@ def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_is_kept(
     answer = console.post(NEW, form)
 
     assert answer.status_code == 400
-    assert told(answer)[0] == field
-    assert told(answer)[1].startswith(said)
+    assert error_of(answer)[0] == field
+    assert error_of(answer)[1].startswith(said)
     assert answer.context["fields"] == RulesForm(form).shown
     assert "<b>why" not in answer.content.decode()
     assert not Routing.objects.exists()
@@ -155,8 +155,8 @@ def test_too_many_versions_are_told_at_the_rules(console: Client, settings: Any)
 
     answer = console.post(NEW, filled(rules="\n".join(f"{n}.0 1" for n in range(15))))
 
-    assert told(answer)[0] == "rules"
-    assert "has 1 versions already" in told(answer)[1]
+    assert error_of(answer)[0] == "rules"
+    assert "has 1 versions already" in error_of(answer)[1]
 
 
 def test_rules_that_were_changed_meanwhile_are_not_overwritten_unless_meant(

@@ -10,7 +10,7 @@ from jobs.services.dispatch.fetch import fetch
 from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.asserts import assert_state
 from tests.console.conftest import WAIT_MS, answer
-from tests.console.test_actions import act, told
+from tests.console.test_actions import act, messages_of
 from tests.console.test_pages import text, url
 from tests.factories import stored_ids
 
@@ -46,14 +46,14 @@ def test_memory_that_is_no_number_is_not_reported(console: Client) -> None:
 def test_a_dead_worker_is_forgotten_and_a_live_one_is_not(console: Client) -> None:
     job_id = working("w1")
 
-    assert "lives" in told(act(console, "remove-worker", id="w1"))[-1]
+    assert "lives" in messages_of(act(console, "remove-worker", id="w1"))[-1]
     Worker.objects.update(dead_at="2020-01-01T00:00:00Z")
     act(console, "remove-worker", id="w1", reason="its machine is gone")
 
     assert_state(State.AVAILABLE, job_id)
     entry = Audit.objects.get(action="worker.removed")
     assert (entry.reason, entry.data) == ("its machine is gone", {"returned_jobs": 1})
-    assert "does not exist" in told(act(console, "remove-worker", id="w1"))[-1]
+    assert "does not exist" in messages_of(act(console, "remove-worker", id="w1"))[-1]
 
 
 def test_a_worker_is_told_to_be_quiet_and_to_end_by_hand(page: Page) -> None:

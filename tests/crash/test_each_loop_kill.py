@@ -236,7 +236,7 @@ def victim(database_url: str) -> Iterator[Victim]:
     made.end()
 
 
-def told(kind: Kind) -> Counter[str]:
+def count_events(kind: Kind) -> Counter[str]:
     """Count the events of a kind by job."""
     return Counter(map(str, Event.objects.filter(kind=kind).values_list("job_id", flat=True)))
 
@@ -396,7 +396,7 @@ def test_a_draining_queue_goes_with_its_last_job(victim: Victim) -> None:
     assert victim.killed_at_each_step("drain") >= 8
 
     assert set(Queue.objects.values_list("name", flat=True)) == {"new"}
-    assert told(Kind.CANCELLED) == once(waiting)
+    assert count_events(Kind.CANCELLED) == once(waiting)
     assert_state(State.AVAILABLE, *kept)
     assert_store_is_sound()
 
@@ -413,7 +413,7 @@ def test_every_dead_job_is_replayed_once_by_one_rule(victim: Victim) -> None:
     assert victim.killed_at_each_step("replay") >= 5
 
     assert_state(State.AVAILABLE, *ids)
-    assert told(Kind.ENQUEUED) == once(ids * 2)  # at the first enqueue, and at the replay
+    assert count_events(Kind.ENQUEUED) == once(ids * 2)  # at the first enqueue, and at the replay
     replays = Counter(Replay.objects.values_list("rule", "replays"))
     assert replays == {("a", 1): 20, ("mail", 1): 20, ("all", 1): 20}
     assert errors_of(ids) == {1}
@@ -433,7 +433,7 @@ def test_every_stalled_job_is_told_once(victim: Victim) -> None:
         victim.killed_while_blocked("stall")
     victim.killed_at_each_step("stall")
 
-    assert told(Kind.PROGRESS_STALLED) == once(quiet)
+    assert count_events(Kind.PROGRESS_STALLED) == once(quiet)
     assert queries.stalled(100) == {("qquiet", "_default"): 10}
     assert_state(State.ACTIVE, *quiet, *loud)
 

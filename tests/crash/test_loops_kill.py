@@ -92,7 +92,7 @@ def test_every_due_job_is_promoted_once(processes: Run, database_url: str) -> No
 
     run_and_kill(processes, database_url, "SELECT count(*) FROM ojs_ready", JOBS)
 
-    assert told(Kind.ENQUEUED) == (JOBS, JOBS)
+    assert count_events(Kind.ENQUEUED) == (JOBS, JOBS)
     assert not Later.objects.exists()
     assert_counted_as(State.AVAILABLE, JOBS)
 
@@ -102,7 +102,7 @@ def test_every_expired_job_is_discarded_once(processes: Run, database_url: str) 
 
     run_and_kill(processes, database_url, "SELECT count(*) FROM ojs_finished", JOBS)
 
-    assert told(Kind.EXPIRED) == (JOBS, JOBS)
+    assert count_events(Kind.EXPIRED) == (JOBS, JOBS)
     assert not Later.objects.exists()
     assert_counted_as(State.DISCARDED, JOBS)
 
@@ -120,7 +120,7 @@ def test_every_job_that_outlived_its_retention_is_removed_once(
     assert_counted_as(State.COMPLETED, 0)
 
 
-def told(kind: Kind) -> tuple[int, int]:
+def count_events(kind: Kind) -> tuple[int, int]:
     """Return the number of events of a kind, and the number of their jobs."""
     events = Event.objects.filter(kind=kind)
     return events.count(), events.values("job_id").distinct().count()

@@ -9,9 +9,9 @@ from federation.models import RegionHealth
 from federation.services.registry import regions
 from federation.services.registry.configure import put_configuration, put_region
 from tests.federation.stub import Stub
-from tests.tenancy.wire import answer, send, told
+from tests.tenancy.wire import answer, event_data, send
 
-__all__ = ["answer", "federate", "job", "pass_time", "place", "send", "told"]
+__all__ = ["answer", "event_data", "federate", "job", "pass_time", "place", "send"]
 
 LOCAL = "us"
 

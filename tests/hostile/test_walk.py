@@ -189,7 +189,7 @@ def _aimed(body: Any, names: Names) -> Any:
     return body
 
 
-def _told(answer: Any, asked: list[str]) -> str:
+def _text_of(answer: Any, asked: list[str]) -> str:
     """Return the text of an answer without the names in the request."""
     text = "" if answer.streaming else answer.content.decode(errors="replace")
     for name in sorted(asked, key=len, reverse=True):
@@ -257,16 +257,16 @@ ALIASES = _aliases()
 
 
 def _secrets(answer: Any, theirs: list[Names]) -> bool:
-    return "secret" in _told(answer, [value for one in theirs for value in one.values()]).lower()
+    return "secret" in _text_of(answer, [value for one in theirs for value in one.values()]).lower()
 
 
 def _is_foreign(answer: Any, operation: Operation, asked: list[str]) -> bool:
     """Return whether an answer reveals more of the other tenant than the names in the request."""
     if f"{operation.method} {operation.path}" in asks.COMMON or answer.status_code >= 400:
-        return MARK in _told(answer, asked)
+        return MARK in _text_of(answer, asked)
     if _is_of_none(operation):
         return False
-    return MARK in _told(answer, asked) or (answer.status_code == 200 and _echoes(answer, asked))
+    return MARK in _text_of(answer, asked) or (answer.status_code == 200 and _echoes(answer, asked))
 
 
 def _is_of_none(operation: Operation) -> bool:

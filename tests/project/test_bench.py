@@ -11,13 +11,13 @@ from django.db import connection
 from bench.fairness.shares import (
     jain,
     longest_wait,
-    most_apart,
     shares_of,
+    widest_gap,
     worst_jain,
     worst_share,
 )
 from bench.fairness.stage import Start
-from bench.fairness.tenants import turns_of_others
+from bench.fairness.tenants import starts_of_others
 from bench.names import CLAIMED
 from bench.statements import claim, complete, text
 from jobs.domain.states import CODES, State
@@ -59,9 +59,9 @@ def test_the_worst_share_is_that_of_any_window() -> None:
 def test_a_burst_holds_up_nobody_who_had_started_before_the_count() -> None:
     starts = [Start(seq, "q", tenant, 0.0) for seq, tenant in enumerate("AAABABAA")]
 
-    assert turns_of_others(starts, "A", since=-1) == 6
-    assert turns_of_others(starts, "A", since=3) == 2
-    assert turns_of_others(starts, "A", since=5) == 0
+    assert starts_of_others(starts, "A", since=-1) == 6
+    assert starts_of_others(starts, "A", since=3) == 2
+    assert starts_of_others(starts, "A", since=5) == 0
 
 
 def test_a_wait_counts_while_there_are_jobs() -> None:
@@ -71,9 +71,9 @@ def test_a_wait_counts_while_there_are_jobs() -> None:
 
 
 def test_turns_apart_are_those_of_any_run() -> None:
-    assert most_apart("abcabc", "abc") == 1
-    assert most_apart("abbbca", "abc") == 3
-    assert most_apart("ccc", "ab") == 0
+    assert widest_gap("abcabc", "abc") == 1
+    assert widest_gap("abbbca", "abc") == 3
+    assert widest_gap("ccc", "ab") == 0
 
 
 def test_jains_index_is_one_for_equals_and_small_for_one_who_has_all() -> None:

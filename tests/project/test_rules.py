@@ -348,7 +348,7 @@ WHILE = {
     "scheduling/domain/cron.py": GENERATOR,
     "scheduling/domain/scenario.py": GENERATOR,
     "scheduling/domain/simulation.py": SHRINKS,
-    "scheduling/services/cron_turns.py": SHRINKS,
+    "scheduling/services/cron_slots.py": SHRINKS,
     "scheduling/services/simulate.py": TIMED,
     "versioning/domain/comparison.py": SHRINKS,  # a schema with circular references is refused
     "versioning/domain/schema_load.py": SHRINKS,

@@ -53,7 +53,7 @@ def last_job(name: str = "nightly") -> Job:
     return show(str(entry(name).last_job_id))
 
 
-def told(kind: int) -> list[dict[str, Any]]:
+def event_data(kind: int) -> list[dict[str, Any]]:
     """Return the data of all events of this kind, in order."""
     events = Event.objects.filter(kind=kind).order_by("stamp", "seq")
     return [dict(event.data or {}) for event in events]

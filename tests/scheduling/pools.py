@@ -51,14 +51,14 @@ def taken(count: int = 1, *, status: int = 200, **body: Any) -> list[dict[str, A
     return found
 
 
-def turns(count: int = 1, **body: Any) -> str:
+def queue_order(count: int = 1, **body: Any) -> str:
     """Fetch and return the names of the queues, in order."""
     return "".join(job["queue"] for job in taken(count, **body))
 
 
 def one_by_one(number: int, **body: Any) -> str:
     """Fetch `number` times, one job each."""
-    return "".join(turns(1, **body) for _ in range(number))
+    return "".join(queue_order(1, **body) for _ in range(number))
 
 
 def counts(order: str) -> dict[str, int]:

@@ -44,7 +44,7 @@ def put(tenant: str, /, *, status: Any = 201, **body: Any) -> dict[str, Any]:
     return found
 
 
-def told(kind: Kind) -> list[dict[str, Any]]:
+def event_data(kind: Kind) -> list[dict[str, Any]]:
     """Return the data of events, in order."""
     found = Event.objects.filter(kind=kind).order_by("stamp", "seq")
     return [dict(event.data or {}) for event in found]

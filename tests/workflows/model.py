@@ -47,7 +47,7 @@ class Flow:
             else:
                 yield from step.child.jobs()
 
-    def settle(self) -> None:
+    def propagate(self) -> None:
         """Propagate changes until no step changes."""
         if self.state != "running":
             return
@@ -67,7 +67,7 @@ class Flow:
             elif all(parent.state == "completed" for parent in parents):
                 self._begin(step)
         if step.child and step.state == "active":
-            step.child.settle()
+            step.child.propagate()
             if step.child.state in {"completed", "failed"}:
                 step.state = step.child.state
                 if step.state == "completed":

@@ -11,7 +11,7 @@ from tests.workflows.flows import chain, claimed, complete, created, job
 pytestmark = pytest.mark.usefixtures("store")
 
 
-def known() -> tuple[str | None, Any]:
+def next_context() -> tuple[str | None, Any]:
     """Return the workflow and the parent results in the context of the next job."""
     (one,) = claimed()
     context = Context(one, "w1")
@@ -23,5 +23,5 @@ def known() -> tuple[str | None, Any]:
 def test_a_handler_knows_its_workflow_and_the_results_before() -> None:
     flow = created(chain(job("a"), job("b")))
 
-    assert known() == (flow, None)
-    assert known() == (flow, [{"of": "a"}])
+    assert next_context() == (flow, None)
+    assert next_context() == (flow, [{"of": "a"}])

@@ -13,24 +13,14 @@ from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.schemas import TYPE
-from jobs.domain.errors import NotFound
-from jobs.domain.names import TYPE_PATTERN
-from jobs.domain.wire_bounds import MAX_TYPE
 from versioning.api import routing_codec as codec
-from versioning.api.schema_codec import known_type
+from versioning.api.schema_codec import valid_type
 from versioning.domain.canary_request import parse_wanted
 from versioning.models import Routing
 from versioning.services import routing
 from versioning.services.observed import observed
 
 PATH = {"type": TYPE}
-
-
-def _known(job_type: str) -> str:
-    """Return a valid type. Raises NotFound."""
-    if len(job_type) > MAX_TYPE or not TYPE_PATTERN.fullmatch(job_type):
-        raise NotFound.of("type", job_type)
-    return job_type
 
 
 def _detail(row: Routing) -> dict[str, object]:
@@ -54,7 +44,7 @@ class RoutingDetail(OJSView):
     @operation("getRouting", {200: codec.RULES}, path=PATH, refusals=(404,))
     def get(self, request: Request, type: str) -> Answer:
         """Show the rules of a type and the outcomes of its versions; `rules` may be empty."""
-        row = routing.find(_known(type))
+        row = routing.find(codec.type_of_path(type))
         return Answer({"type": type, "rules": []} if row is None else _detail(row))
 
     @operation(
@@ -70,14 +60,14 @@ class RoutingDetail(OJSView):
         It applies to every job enqueued after the answer, at every server process; waiting jobs
         follow. It resets the outcomes and ends a rollback.
         """
-        wanted = parse_wanted(known_type(type, "type"), self.body())
+        wanted = parse_wanted(valid_type(type, "type"), self.body())
         row, is_new = routing.put(wanted, self.caller)
         return Answer(_detail(row), status=201 if is_new else 200)
 
     @operation("deleteRouting", {204: None}, path=PATH, refusals=(404,))
     def delete(self, request: Request, type: str) -> Answer:
         """Delete the rules of a type; its jobs then follow their own versions."""
-        routing.delete(_known(type), self.caller)
+        routing.delete(codec.type_of_path(type), self.caller)
         return Answer(None, status=204)
 
 
@@ -105,7 +95,11 @@ class RoutingPromotion(RoutingAction):
     @_acts("promoteRouting")
     def post(self, request: Request, type: str) -> Answer:
         """Take the next step of the plan; without a plan the newest version gets all jobs."""
-        return Answer(_detail(routing.promote(_known(type), self.caller, revision=self.revision())))
+        return Answer(
+            _detail(
+                routing.promote(codec.type_of_path(type), self.caller, revision=self.revision())
+            )
+        )
 
 
 class RoutingPause(RoutingAction):
@@ -114,7 +108,9 @@ class RoutingPause(RoutingAction):
     @_acts("pauseRouting")
     def post(self, request: Request, type: str) -> Answer:
         """Pause the automatic steps of the plan; a failing version is still rolled back."""
-        row = routing.pause(_known(type), self.caller, is_paused=True, revision=self.revision())
+        row = routing.pause(
+            codec.type_of_path(type), self.caller, is_paused=True, revision=self.revision()
+        )
         return Answer(_detail(row))
 
 
@@ -124,7 +120,9 @@ class RoutingResumption(RoutingAction):
     @_acts("resumeRouting")
     def post(self, request: Request, type: str) -> Answer:
         """Resume the plan; the bake time of its present step starts again."""
-        row = routing.pause(_known(type), self.caller, is_paused=False, revision=self.revision())
+        row = routing.pause(
+            codec.type_of_path(type), self.caller, is_paused=False, revision=self.revision()
+        )
         return Answer(_detail(row))
 
 
@@ -134,5 +132,5 @@ class RoutingRollback(RoutingAction):
     @_acts("rollBackRouting")
     def post(self, request: Request, type: str) -> Answer:
         """Send all jobs to the next version below the newest, at once; a plan is halted."""
-        row = routing.roll_back(_known(type), self.caller, revision=self.revision())
+        row = routing.roll_back(codec.type_of_path(type), self.caller, revision=self.revision())
         return Answer(_detail(row))

@@ -290,7 +290,7 @@ def decode_act(body: Mapping[str, Any]) -> int | None:
     return parse_revision(body.get("revision"))
 
 
-def known_path(job_type: str) -> str:
+def type_of_path(job_type: str) -> str:
     """Return a valid type from a path. Raises NotFound."""
     if len(job_type) > MAX_TYPE or not TYPE_PATTERN.fullmatch(job_type):
         raise NotFound.of("type", job_type)

@@ -269,13 +269,13 @@ def decode_put(
     body: Mapping[str, Any], job_type: str, version: str, on_conflict: str
 ) -> Registration:
     """Read a registration whose path names type and version. Raises OJSError."""
-    _require_known(body)
-    known_type(job_type, "type")
-    key = known_version(version)
+    _require_members(body)
+    valid_type(job_type, "type")
+    key = valid_version(version)
     for name in ("type", "job_type"):
         if body.get(name) not in (None, job_type):
             raise Unprocessable.field(name, "must be that of the path", body[name])
-    if body.get("version") is not None and known_version(body["version"]) != key:
+    if body.get("version") is not None and valid_version(body["version"]) != key:
         raise Unprocessable.field("version", "must be that of the path", body["version"])
     form, document = _document(body)
     return Registration(
@@ -290,7 +290,7 @@ def decode_put(
 
 def decode_post(body: Mapping[str, Any]) -> Registration:
     """Read a registration in the SDKs' form. Raises OJSError."""
-    _require_known(body)
+    _require_members(body)
     given = [body[name] for name in ("job_type", "type") if body.get(name) is not None]
     if not given:
         raise InvalidRequest.field("job_type", "is required")
@@ -298,12 +298,12 @@ def decode_post(body: Mapping[str, Any]) -> Registration:
         raise Unprocessable.field("type", "differs from job_type", body["type"])
     if body.get("version") is None:
         raise InvalidRequest.field("version", "is required")
-    known_version(body["version"])
+    valid_version(body["version"])
     form, document = _document(body)
     if form == SEED:
         raise Unprocessable.field(SEED, f"must be {UPSTREAM} here")
     return Registration(
-        type=known_type(given[0], "job_type"),
+        type=valid_type(given[0], "job_type"),
         version=str(body["version"]),
         document=document,
         mode=_mode(body) or Mode.WARN,
@@ -322,18 +322,18 @@ def decode_args(body: Mapping[str, Any]) -> tuple[str | None, list[Any]]:
         raise InvalidRequest.field("args", "is required and must be an array", body.get("args"))
     version = body.get("version")
     if version is not None:
-        known_version(version)
+        valid_version(version)
     return None if version is None else str(version), body["args"]
 
 
-def known_type(raw: object, name: str) -> str:
+def valid_type(raw: object, name: str) -> str:
     """Return a job type. Raises Unprocessable."""
     if not isinstance(raw, str) or len(raw) > MAX_TYPE or not TYPE_PATTERN.fullmatch(raw):
         raise Unprocessable.field(name, "must be dot-separated lower-case words", raw)
     return raw
 
 
-def known_version(raw: object) -> tuple[int, int, int]:
+def valid_version(raw: object) -> tuple[int, int, int]:
     """Return the comparison key of a version. Raises InvalidVersion."""
     try:
         return parse_key(raw)
@@ -341,7 +341,7 @@ def known_version(raw: object) -> tuple[int, int, int]:
         raise InvalidVersion.field("version", str(problem), raw) from None
 
 
-def known_query(raw: str, name: str) -> None:
+def require_version(raw: str, name: str) -> None:
     """Check a version of the query. Raises InvalidRequest."""
     try:
         parse_key(raw)
@@ -349,7 +349,7 @@ def known_query(raw: str, name: str) -> None:
         raise InvalidRequest.field(name, str(problem), raw) from None
 
 
-def _require_known(body: Mapping[str, Any]) -> None:
+def _require_members(body: Mapping[str, Any]) -> None:
     for name in body:
         if name not in MEMBERS:
             raise Unprocessable.field(name, "is not a member of a schema", body[name])

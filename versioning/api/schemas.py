@@ -130,7 +130,7 @@ class SchemaDiff(SchemaView):
         old = plain(request, "from")
         for name, version in (("from", old), ("to", new)):
             if version is not None:
-                codec.known_query(version, name)
+                codec.require_version(version, name)
         return Answer(codec.encode_difference(schemas.difference(storable(job_type), old, new)))
 
 

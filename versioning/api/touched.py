@@ -41,14 +41,14 @@ class TouchedJobs(OJSView):
         asked = admin_page(request)
         window = Page(min(asked.limit, MAX_PER_PAGE), asked.offset)
         failed = ENDS.get(chosen(request, "ended", (*ENDS, "")))
-        known = codec.known_path(type)
-        version = _version(request) or types.taken_back(known)
+        job_type = codec.type_of_path(type)
+        version = _version(request) or types.taken_back(job_type)
         if version is None:
             return Answer(listed([], 0, window))
         found = touched.touched(
-            known, version, failed=failed, limit=window.limit, offset=window.offset
+            job_type, version, failed=failed, limit=window.limit, offset=window.offset
         )
-        total = touched.count(known, version, failed=failed)
+        total = touched.count(job_type, version, failed=failed)
         return Answer(listed([codec.encode_touched(one) for one in found], total, window))
 
 

@@ -56,7 +56,7 @@ class Wanted:
 
 def parse_wanted(job_type: str, body: Mapping[str, Any]) -> Wanted:
     """Read the rules of a type. Raises OJSError."""
-    _known(body, MEMBERS, "")
+    _require_members(body, MEMBERS, "")
     if body.get("type") not in (None, job_type):
         raise Unprocessable.field("type", "must be that of the path", body["type"])
     wanted = Wanted(
@@ -95,7 +95,7 @@ def _share(n: int, raw: object) -> Share:
     name = f"rules[{n}]"
     if not isinstance(raw, Mapping):
         raise Unprocessable.field(name, "must be an object with version and weight", raw)
-    _known(raw, {"version", "weight"}, f"{name}.")
+    _require_members(raw, {"version", "weight"}, f"{name}.")
     text: Any = raw.get("version")
     try:
         version = parse_version(text)
@@ -163,11 +163,11 @@ def parse_revision(raw: object) -> int | None:
 def _object(raw: object, name: str, members: set[str]) -> Mapping[str, Any]:
     if not isinstance(raw, Mapping):
         raise Unprocessable.field(name, "must be an object", raw)
-    _known(raw, members, f"{name}.")
+    _require_members(raw, members, f"{name}.")
     return raw
 
 
-def _known(raw: Mapping[str, Any], members: set[str], prefix: str) -> None:
+def _require_members(raw: Mapping[str, Any], members: set[str], prefix: str) -> None:
     for name in raw:
         if name not in members:
             raise Unprocessable.field(f"{prefix}{name[:40]}", "is not known")

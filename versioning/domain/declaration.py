@@ -33,7 +33,7 @@ class Handles:
     versioned_only: frozenset[str] = frozenset()
 
     @property
-    def apart(self) -> frozenset[str]:
+    def types_to_split(self) -> frozenset[str]:
         """Types that must be split before this worker claims unversioned jobs."""
         return frozenset(self.ranges) if self.is_exclusive else self.versioned_only
 

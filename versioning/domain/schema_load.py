@@ -96,22 +96,22 @@ class _Walk:
 
     def __init__(self, form: Any) -> None:
         self.form = form
-        self.known: dict[str, _Reach | None] = {}  # None: in progress
+        self.reached: dict[str, _Reach | None] = {}  # None: in progress
         self.schemas: dict[str, Any] = {}
         self.chain = 0
 
     def reach(self, place: str, schema: Any) -> _Reach:
         """Return the paths from a place. Raises Involved for a reference loop at one value."""
-        if place in self.known:
-            found = self.known[place]
+        if place in self.reached:
+            found = self.reached[place]
             if found is None:
                 raise Involved("has a reference that comes back to itself for the same value")
             return found
         if self.chain > MAX_CHAIN:
             raise Involved(f"has a chain of more than {MAX_CHAIN} references for the same value")
-        self.known[place] = None
+        self.reached[place] = None
         self.chain += 1
-        found = self.known[place] = self.looked_up(place, schema)
+        found = self.reached[place] = self.looked_up(place, schema)
         self.chain -= 1
         return found
 
@@ -134,8 +134,8 @@ class _Walk:
         """Yield the schemas that meet one step below `met`, with their numbers."""
         down: Counter[tuple[Step, str]] = Counter()
         for place, times in met.items():
-            for way, number in self.reach(place, self.schemas[place]).down.items():
-                down[way] += number * times
+            for edge, number in self.reach(place, self.schemas[place]).down.items():
+                down[edge] += number * times
         by_step: dict[Step, Counter[str]] = {}
         for (step, place), number in down.items():
             by_step.setdefault(step, Counter())[place] += number

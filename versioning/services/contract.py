@@ -91,11 +91,11 @@ def assess(
     bounds = bounds or Bounds()
     for text in removed or ():
         parse_removal(text)
-    known = latest()
-    rules = known.rules.get(job_type)
+    cached = latest()
+    rules = cached.rules.get(job_type)
     routes = {
         route: _versions_of(key, rules)
-        for route, key in known.by_id.items()
+        for route, key in cached.by_id.items()
         if key.type == job_type
     }
     routed = {share.version for share in rules.live} if rules else set()

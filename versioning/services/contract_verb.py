@@ -77,7 +77,7 @@ def _lines(found: Assessment) -> list[str]:
     shown += [_use_row(str(use.version), use) for use in found.uses]
     shown.append(_use_row("none", found.unversioned))
     for removal in found.removals:
-        shown += _told(removal)
+        shown += _removal_lines(removal)
     return shown
 
 
@@ -95,7 +95,7 @@ def _cell(value: object, *, is_cut: bool) -> str:
     return "-" if value is None else f"{'>=' if is_cut else ''}{value}"
 
 
-def _told(removal: Removal) -> list[str]:
+def _removal_lines(removal: Removal) -> list[str]:
     because = "" if removal.safe is Safe.YES else ", because"
     said = {Safe.UNKNOWN: "not known"}.get(removal.safe, removal.safe.value)
     lines = [f"safe to remove {removal.removed}: {said}{because}"]

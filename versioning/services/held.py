@@ -45,17 +45,17 @@ def watch() -> int:
     with transaction.atomic():
         routes = latest()
         found = _found(routes)
-        known = {row.route: row for row in Held.objects.select_for_update().order_by("route")}
-        Held.objects.filter(route__in=known.keys() - found.keys()).delete()
-        rows = [_noted(route, known.get(route), one) for route, one in found.items()]
-        told = [row for row in rows if _is_late(row, found[row.route])]
-        for row in told:
+        held = {row.route: row for row in Held.objects.select_for_update().order_by("route")}
+        Held.objects.filter(route__in=held.keys() - found.keys()).delete()
+        rows = [_noted(route, held.get(route), one) for route, one in found.items()]
+        late = [row for row in rows if _is_late(row, found[row.route])]
+        for row in late:
             row.told_at = found[row.route].now
         Held.objects.bulk_create(
             rows, update_conflicts=True, unique_fields=["route"], update_fields=["jobs", "told_at"]
         )
-        emit([_told(routes, row.route, found[row.route]) for row in told])
-    return len(told)
+        emit([_event(routes, row.route, found[row.route]) for row in late])
+    return len(late)
 
 
 def alerts() -> Alerts:
@@ -124,7 +124,7 @@ def _is_late(row: Held, found: Backlog) -> bool:
     return row.told_at is None and found.now - row.since >= held_after
 
 
-def _told(routes: Routes, route: int, found: Backlog) -> NewEvent:
+def _event(routes: Routes, route: int, found: Backlog) -> NewEvent:
     key = routes.by_id[route]
     version = waits_for(key, routes.rules.get(key.type))
     return NewEvent(

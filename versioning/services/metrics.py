@@ -46,10 +46,10 @@ def _routed(label: Label) -> Iterable[Metric]:
     )
     found = started(routes.latest())
     summed: Counter[tuple[str, str]] = Counter()
-    told: Counter[str] = Counter()
+    versions: Counter[str] = Counter()
     for (job_type, version), jobs in sorted(found.items(), key=lambda one: (-one[1], one[0])):
-        told[job_type] += 1
-        shown = str(version) if told[job_type] <= MOST_VERSIONS else OTHER
+        versions[job_type] += 1
+        shown = str(version) if versions[job_type] <= MOST_VERSIONS else OTHER
         summed[label("type", job_type), shown] += jobs
     for labels, jobs in sorted(summed.items()):
         family.add_metric(labels, jobs)

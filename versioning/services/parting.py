@@ -36,9 +36,9 @@ AGAIN: Final = timedelta(seconds=1)  # until the next look at jobs whose rows we
 
 def ensure(declaration: Declaration | None) -> None:
     """Split the types that a worker's declaration requires; no statement if all are split."""
-    wanted = frozenset() if declaration is None else handles(declaration).apart
-    if wanted and not wanted <= routes.current().apart.keys():
-        _make(sorted(wanted - routes.latest().apart.keys()))
+    wanted = frozenset() if declaration is None else handles(declaration).types_to_split
+    if wanted and not wanted <= routes.current().split_types.keys():
+        _make(sorted(wanted - routes.latest().split_types.keys()))
 
 
 def _make(types: Sequence[str]) -> None:

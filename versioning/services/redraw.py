@@ -49,24 +49,24 @@ def _redraw() -> int:
     row = Redrawing.objects.filter(starts_at__lte=now).order_by("starts_at", "type").first()
     if row is None:
         return 0
-    known = routes.latest()
-    rules = known.rules.get(row.type)
+    cached = routes.latest()
+    rules = cached.rules.get(row.type)
     if rules is None or rules.revision != row.revision:
         return 0
     if row.turn == row.after_lane == row.after_seq == 0 and row.stage == row.first_stage:
         # outcomes are joined with the lanes of their jobs: count outcomes of the old rules first
-        while canaries.count(known).has_more:
+        while canaries.count(cached).has_more:
             pass
-    looked = _later(row, rules) if row.stage == LATER else _available(row, rules, known)
+    looked = _later(row, rules) if row.stage == LATER else _available(row, rules, cached)
     if not looked:
         _next_stage(row)
     _note(row)
     return max(looked, 1)
 
 
-def _available(row: Redrawing, rules: Rules, known: routes.Routes) -> int:
+def _available(row: Redrawing, rules: Rules, cached: routes.Routes) -> int:
     """Read the next jobs of the first lane that has some; lanes by id."""
-    of_type = [route for route, key in known.by_id.items() if key.type == row.type]
+    of_type = [route for route, key in cached.by_id.items() if key.type == row.type]
     wanted = [UNVERSIONED] if row.stage == UNROUTED else of_type
     lanes = queries.undrawn_lanes(wanted, lane=row.after_lane, limit=LANES)
     if not lanes:

@@ -42,7 +42,7 @@ class Routes:
     by_id: Mapping[int, Key]
     rules: Mapping[str, Rules] = field(default_factory=dict)
     fallen: Mapping[str, Fallen] = field(default_factory=dict)  # by queue
-    apart: Mapping[str, Parted] = field(default_factory=dict)
+    split_types: Mapping[str, Parted] = field(default_factory=dict)
     chosen: dict[tuple[Declaration, Fallen], tuple[int, ...]] = field(default_factory=dict)
 
     def accepted(self, declaration: Declaration, queues: Collection[str] = ()) -> tuple[int, ...]:
@@ -65,7 +65,10 @@ class Routes:
         worker = handles(declaration)
         if worker.is_exclusive:
             return False
-        return all(one in self.apart and self.apart[one].is_done for one in worker.versioned_only)
+        return all(
+            one in self.split_types and self.split_types[one].is_done
+            for one in worker.versioned_only
+        )
 
     def admits(self, declaration: Declaration, route: int, fallen: Fallen = frozenset()) -> bool:
         """Return whether a worker with this declaration gets the jobs of a version key."""
@@ -106,7 +109,7 @@ def plan(claim: ClaimPlan, request: FetchRequest) -> ClaimPlan:
 
 def _undeclared(claim: ClaimPlan) -> ClaimPlan:
     routes = current()
-    bare = sorted(one.route for one in routes.apart.values())
+    bare = sorted(one.route for one in routes.split_types.values())
     return _narrowed(claim, routes, (UNVERSIONED, *bare))
 
 
@@ -131,9 +134,9 @@ def load(_: int | None) -> Routes:
     version = configuration.version()
     rows = Route.objects.order_by("id")
     by_id = {row.id: key_of(row) for row in rows}
-    _, rules, apart = rule_cache.cache.current(version)
+    _, rules, split_types = rule_cache.cache.current(version)
     fallen = _fallen() if rules else {}
-    return Routes(version, by_id, rules, fallen, apart)
+    return Routes(version, by_id, rules, fallen, split_types)
 
 
 def key_of(row: Route) -> Key:
@@ -185,8 +188,8 @@ def assign(drafts: Sequence[JobDraft], version: int) -> None:
     Unversioned jobs of a split type get the version key of the type. No statement except for types
     and versions that are new to this process. Spec: contract 22.4.
     """
-    _, rules, apart = rule_cache.cache.current(version)
-    if not rules and not apart:
+    _, rules, split_types = rule_cache.cache.current(version)
+    if not rules and not split_types:
         return
     for draft in drafts:
         base, _ = split_type(draft.type)
@@ -194,8 +197,8 @@ def assign(drafts: Sequence[JobDraft], version: int) -> None:
         if found is not None:
             own = None if draft.version is None else parse_version(draft.version)
             draft.route = route_of(base, own, found.assigned(draft.id, own))
-        elif draft.version is None and base in apart:
-            draft.route = apart[base].route
+        elif draft.version is None and base in split_types:
+            draft.route = split_types[base].route
 
 
 def _columns(key: Key) -> dict[str, int | str | None]:

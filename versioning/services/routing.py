@@ -144,7 +144,7 @@ def delete(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = Non
         # waiting jobs keep their rows: their version keys now mean their own versions
         Redrawing.objects.filter(type=job_type).delete()
         _judge_anew(job_type)
-        _tell_changed(job_type, [], before.rules, configuration.version(), "delete", caller)
+        _emit_changed(job_type, [], before.rules, configuration.version(), "delete", caller)
     routes.clear()
 
 
@@ -307,7 +307,7 @@ def _save(
     stage = UNROUTED if before is None or unfinished else ROUTED
     Redrawing.objects.filter(type=row.type).delete()
     Redrawing.objects.create(type=row.type, revision=row.revision, first_stage=stage, stage=stage)
-    _tell_changed(row.type, row.rules, was, row.revision, change, caller)
+    _emit_changed(row.type, row.rules, was, row.revision, change, caller)
 
 
 def _judge_anew(job_type: str) -> None:
@@ -324,7 +324,7 @@ def _judge_anew(job_type: str) -> None:
     Trial.objects.filter(type=job_type).delete()
 
 
-def _tell_changed(
+def _emit_changed(
     job_type: str,
     rules: list[Mapping[str, Any]],
     before: list[Mapping[str, Any]],
@@ -333,8 +333,8 @@ def _tell_changed(
     caller: Caller,
 ) -> None:
     facts = {"rules": rules, "previous_rules": before, "revision": revision, "change": change}
-    told = NewEvent(Kind.ROUTING_CHANGED, type=job_type, data={**facts, "changed_by": caller.name})
-    emit([told])
+    event = NewEvent(Kind.ROUTING_CHANGED, type=job_type, data={**facts, "changed_by": caller.name})
+    emit([event])
 
 
 def _shown(job_type: str) -> Routing:

@@ -31,7 +31,7 @@ class Routings(NamedTuple):
 
     version: int
     by_type: Mapping[str, Rules]
-    apart: Mapping[str, Parted] = {}
+    split_types: Mapping[str, Parted] = {}
 
 
 def load(version: int | None) -> Routings:

@@ -30,8 +30,8 @@ def refusals(drafts: Sequence[JobDraft], config_version: int) -> dict[int, OJSEr
     checked = {n: d for n, d in enumerate(drafts) if takes_all or d.version is not None}
     if not checked:
         return {}
-    known = schema_cache.of_types({_base(draft) for draft in checked.values()}, config_version)
-    found = {n: _refusal(draft, known[_base(draft)]) for n, draft in checked.items()}
+    schemas = schema_cache.of_types({_base(draft) for draft in checked.values()}, config_version)
+    found = {n: _refusal(draft, schemas[_base(draft)]) for n, draft in checked.items()}
     return {n: problem for n, problem in found.items() if problem is not None}
 
 
@@ -68,10 +68,10 @@ def _mode(entry: Entry) -> Mode:
 
 
 def _refused(draft: JobDraft, entry: Entry, problems: Sequence[str]) -> ArgsRefused:
-    told = {"validation_errors": list(problems)}
+    listed = {"validation_errors": list(problems)}
     refused = ArgsRefused(
         f"args do not fit the schema of {draft.type} {entry.version}: {problems[0]}",
-        details={"field": "args", "type": draft.type, "version": entry.version, **told},
+        details={"field": "args", "type": draft.type, "version": entry.version, **listed},
     )
-    refused.listed = told
+    refused.listed = listed
     return refused

@@ -44,7 +44,7 @@ def versions(job_type: str) -> TypeVersions:
     """
     routes = latest()
     own = {n: k.version for n, k in routes.by_id.items() if k.type == job_type and k.version}
-    parted = routes.apart.get(job_type)
+    parted = routes.split_types.get(job_type)
     counted = sorted([*own, parted.route] if parted else own)
     waiting = queries.waiting(counted, most=MOST, lanes=LANES) if counted else []
     active: Counter[Version] = Counter()

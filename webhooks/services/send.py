@@ -148,8 +148,8 @@ def record(tried: Sequence[Tried]) -> None:
         changed = queries.record(rows, conf().disable_after)
         disabled = {one.subscription_id: one for one in changed if one.is_disabled}
         emit(
-            [_told(one, KINDS[Status(one.status)]) for one in changed]
-            + [_told(one, Kind.WEBHOOK_DISABLED) for one in disabled.values()]
+            [_event(one, KINDS[Status(one.status)]) for one in changed]
+            + [_event(one, Kind.WEBHOOK_DISABLED) for one in disabled.values()]
         )
     for claimed, answer in tried:
         metrics.observe(claimed.event_type, answer.is_success, answer.took_ms, claimed.tries)
@@ -158,7 +158,7 @@ def record(tried: Sequence[Tried]) -> None:
             metrics.observe_dead(one.event_type)
 
 
-def _told(one: queries.Recorded, kind: Kind) -> NewEvent:
+def _event(one: queries.Recorded, kind: Kind) -> NewEvent:
     facts = {
         "subscription_id": one.subscription_id,
         "delivery_id": one.id,

@@ -65,7 +65,7 @@ def create(draft: Draft, created_by: str) -> tuple[Subscription, str]:
             active=draft.active, tenant=draft.tenant, timeout_ms=draft.timeout_ms,
             created_by=created_by,
         )  # fmt: skip
-        emit([_told(Kind.WEBHOOK_CREATED, made)])
+        emit([_event(Kind.WEBHOOK_CREATED, made)])
     return show(made.id), secret
 
 
@@ -146,7 +146,7 @@ def delete(subscription_id: str, tenant: str | None = None) -> None:
         open_ones = Delivery.objects.filter(subscription_id=found.id, status__in=OPEN)
         open_ones.update(status=Status.CANCELLED, next_attempt_at=None, ended_at=Now())
         Subscription.objects.filter(id=found.id).delete()
-        emit([_told(Kind.WEBHOOK_DELETED, found)])
+        emit([_event(Kind.WEBHOOK_DELETED, found)])
 
 
 def rotate(subscription_id: str, tenant: str | None = None) -> tuple[Subscription, str]:
@@ -163,7 +163,7 @@ def rotate(subscription_id: str, tenant: str | None = None) -> tuple[Subscriptio
     return found, secret
 
 
-def _told(kind: Kind, subscription: Subscription) -> NewEvent:
+def _event(kind: Kind, subscription: Subscription) -> NewEvent:
     return NewEvent(
         kind,
         tenant=subscription.tenant,

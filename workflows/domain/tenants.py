@@ -14,14 +14,14 @@ def inherit(plan: Plan, caller: Caller) -> None:
     """
     named = {tenant for draft in plan.drafts() if (tenant := _named(draft)) is not None}
     named.update(plan.tenants())
-    told = {tenant for tenant in (caller.tenant, caller.tenant_header) if tenant}
-    if len(named | told) > 1:
+    own = {tenant for tenant in (caller.tenant, caller.tenant_header) if tenant}
+    if len(named | own) > 1:
         raise CrossTenantWorkflow(
-            f"the workflow names the tenants {', '.join(sorted(named | told)[:5])}: one is allowed",
-            details={"field": f"meta.{TENANT_ID}", "tenants": sorted(named | told)[:20]},
+            f"the workflow names the tenants {', '.join(sorted(named | own)[:5])}: one is allowed",
+            details={"field": f"meta.{TENANT_ID}", "tenants": sorted(named | own)[:20]},
         )
     if named or caller.tenant_header:
-        _carry(plan, *(named | told))
+        _carry(plan, *(named | own))
 
 
 def _named(draft: JobDraft) -> str | None:

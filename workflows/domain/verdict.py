@@ -7,7 +7,7 @@ from workflows.domain.kinds import Callback, FlowState, Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Counts:
     """The counts of a running workflow after a change; a wide workflow counts its open slots.
 
     `callbacks` are the callbacks of the workflow. `calls` counts fired callbacks that have not
@@ -22,27 +22,27 @@ class Tally:
     calls_failed: int = 0
 
 
-def fired(tally: Tally) -> frozenset[Callback]:
+def fired(counts: Counts) -> frozenset[Callback]:
     """Return the callbacks to fire now; only after the end of the last member, and only once."""
-    if tally.open or tally.calls is not None:
+    if counts.open or counts.calls is not None:
         return frozenset()
-    due = {Callback.ON_COMPLETE, Callback.ON_FAILURE if tally.failed else Callback.ON_SUCCESS}
-    return frozenset(due & tally.callbacks)
+    due = {Callback.ON_COMPLETE, Callback.ON_FAILURE if counts.failed else Callback.ON_SUCCESS}
+    return frozenset(due & counts.callbacks)
 
 
-def verdict(tally: Tally) -> FlowState:
+def verdict(counts: Counts) -> FlowState:
     """Return the state of a running workflow by its counts; callbacks to fire keep it running.
 
     A chain needs no rule of its own: the steps behind a failed step are cancelled with it, so none
     is open. A batch fails as soon as a callback has failed.
     """
-    if tally.calls_failed:
+    if counts.calls_failed:
         return FlowState.FAILED
-    if tally.open or tally.calls or fired(tally):
+    if counts.open or counts.calls or fired(counts):
         return FlowState.RUNNING
-    return FlowState.FAILED if tally.failed and not _is_answered(tally) else FlowState.COMPLETED
+    return FlowState.FAILED if counts.failed and not _is_answered(counts) else FlowState.COMPLETED
 
 
-def _is_answered(tally: Tally) -> bool:
+def _is_answered(counts: Counts) -> bool:
     """Return whether the batch has a callback that handles failures. Spec: D38."""
-    return bool({Callback.ON_COMPLETE, Callback.ON_FAILURE} & tally.callbacks)
+    return bool({Callback.ON_COMPLETE, Callback.ON_FAILURE} & counts.callbacks)

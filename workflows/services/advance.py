@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from workflows import queries
 from workflows.domain.kinds import FAILURES, Callback, FlowState, StepState, kind_of
 from workflows.domain.limits import MAX_RESULTS_BYTES, RETENTION_MS
-from workflows.domain.verdict import Tally, fired, verdict
+from workflows.domain.verdict import Counts, fired, verdict
 from workflows.queries import Counted, Ended, Moved
 from workflows.services.begin import begin
 
@@ -22,10 +22,10 @@ NESTED = {FlowState.COMPLETED: StepState.COMPLETED, FlowState.FAILED: StepState.
 
 def advance(job_ids: Sequence[str]) -> None:
     """Advance the workflows of ended jobs; ignore jobs of no running step."""
-    settle(queries.record(job_ids))
+    propagate(queries.record(job_ids))
 
 
-def settle(ended: Iterable[Ended]) -> None:
+def propagate(ended: Iterable[Ended]) -> None:
     """Carry out the consequences of ended steps, the innermost workflows first.
 
     The caller holds the stripes of their trees.
@@ -50,7 +50,7 @@ def _level(ended: list[Ended]) -> tuple[list[Moved], list[Ended]]:
     cancelled = [step for step in moved if step.state == StepState.CANCELLED]
     if children := [step.child_id for step in cancelled if step.child_id is not None]:
         queries.bury(children)
-    counted = queries.tally(
+    counted = queries.count_ended(
         [(s.workflow_id, s.index, s.state, s.callback) for s in ended]
         + [(s.workflow_id, s.index, s.state, Callback.NONE) for s in cancelled]
     )
@@ -60,13 +60,13 @@ def _level(ended: list[Ended]) -> tuple[list[Moved], list[Ended]]:
 
 
 def _call(running: list[Counted]) -> list[Moved]:
-    calls = [(row.id, callback) for row in running for callback in sorted(fired(_tally(row)))]
+    calls = [(row.id, callback) for row in running for callback in sorted(fired(_counts(row)))]
     return queries.call(calls) if calls else []
 
 
 def _finish(running: list[Counted]) -> list[Ended]:
     """End finished workflows; return the outer steps of nested workflows."""
-    verdicts = [(row.id, verdict(_tally(row))) for row in running]
+    verdicts = [(row.id, verdict(_counts(row))) for row in running]
     over = [(flow, state) for flow, state in verdicts if state is not FlowState.RUNNING]
     if not over:
         return []
@@ -91,8 +91,8 @@ def _nested_error(flow_id: str) -> dict[str, str]:
     }
 
 
-def _tally(row: Counted) -> Tally:
-    return Tally(
+def _counts(row: Counted) -> Counts:
+    return Counts(
         kind_of(row.kind),
         row.open,
         row.failed,

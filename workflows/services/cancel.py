@@ -54,10 +54,10 @@ def _cancel(workflow_id: str, actor: str) -> Cancellation:
     The order matters: a transaction that ends a job holds the job while it waits for the workflow.
     """
     with transaction.atomic():
-        known = queries.started(workflow_id)
-        cancelled = cancel_waiting(known, actor, f"workflow {workflow_id} was cancelled")
+        begun = queries.started(workflow_id)
+        cancelled = cancel_waiting(begun, actor, f"workflow {workflow_id} was cancelled")
         queries.hold(workflow_id, exclusive=True)
-        done = queries.cancel(workflow_id, known, cancelled, RETENTION_MS)
+        done = queries.cancel(workflow_id, begun, cancelled, RETENTION_MS)
         if done is None or done.missed:
             raise _Missed
     return Cancellation(done.steps_cancelled, done.steps_completed, done.cancelled_at)

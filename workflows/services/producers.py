@@ -11,7 +11,7 @@ SOURCE = "steps of workflows"
 
 def future_producers(job_type: str, *, looked: int) -> FutureProducers:
     """Count the steps of running workflows without a job, callbacks included, by version."""
-    found = queries.sends(job_type, looked=looked)
+    found = queries.future_steps(job_type, looked=looked)
     waiting: Counter[str | int | None] = Counter()
     for one in found:
         if one.is_open:

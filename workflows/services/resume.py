@@ -10,7 +10,7 @@ from workflows import queries
 from workflows.domain.kinds import StepState
 from workflows.domain.limits import MAX_RESULTS_BYTES, RETRY_MS
 from workflows.queries import StepKey
-from workflows.services.advance import settle
+from workflows.services.advance import propagate
 from workflows.services.begin import NotTaken, ResultsTooLarge, take
 
 logger = logging.getLogger("ojs.workflows")
@@ -54,4 +54,4 @@ def _fail(step: StepKey, code: str, message: str) -> None:
     row: dict[str, Any] = {
         "workflow_id": step[0], "index": step[1], "state": StepState.FAILED, "error": error,
     }  # fmt: skip
-    settle(queries.note([row], MAX_RESULTS_BYTES))
+    propagate(queries.note([row], MAX_RESULTS_BYTES))

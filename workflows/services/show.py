@@ -53,9 +53,9 @@ def jobs_of(workflow_id: str) -> list[JobKind]:
     """Return queue and type of each existing and future job of a workflow. Raises NotFound."""
     rows = Step.objects.filter(workflow_id__in=[row.id for row in _tree(workflow_id)])
     members = list(rows.values_list("job_id", "request"))
-    known = kinds_of([str(job_id) for job_id, _ in members if job_id is not None])
+    kinds = kinds_of([str(job_id) for job_id, _ in members if job_id is not None])
     coming = [_kind(request) for job_id, request in members if job_id is None and request]
-    return [*known.values(), *coming]
+    return [*kinds.values(), *coming]
 
 
 def _kind(request: Mapping[str, Any]) -> JobKind:

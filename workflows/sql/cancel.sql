@@ -1,5 +1,5 @@
 -- cancel: end a running tree after the caller has cancelled its waiting jobs; active jobs continue.
--- `known` are the jobs that had begun when the caller read them; it has ended the jobs in `cancelled`.
+-- `begun` are the jobs that had begun when the caller read them; it has ended the jobs in `cancelled`.
 -- `missed` is true if another job has begun since and waits: the caller starts again.
 -- Locks: the rows of the tree, under its exclusive stripe.
 WITH flow AS (
@@ -15,7 +15,7 @@ WITH flow AS (
 ), missed AS (
     SELECT s.job_id FROM ojs_workflow_step AS s
      WHERE s.workflow_id = ANY (ARRAY(SELECT id FROM flow)) AND s.state = 2
-       AND s.job_id <> ALL (%(known)s::uuid[])
+       AND s.job_id <> ALL (%(begun)s::uuid[])
        AND (EXISTS (SELECT 1 FROM ojs_ready AS r WHERE r.id = s.job_id)
             OR EXISTS (SELECT 1 FROM ojs_later AS l WHERE l.id = s.job_id))
      LIMIT 1
@@ -25,7 +25,7 @@ WITH flow AS (
        AND (s.state IN (0, 1) OR s.state = 2 AND (s.child_id IS NOT NULL
                                                  OR s.job_id = ANY (%(cancelled)s::uuid[])))
     RETURNING s.child_id, s.callback
-), told AS (
+), emitted AS (
     INSERT INTO ojs_event (at, kind, tenant, data)
     SELECT now(), 54, tenant,
            jsonb_strip_nulls(jsonb_build_object('workflow_id', id, 'workflow_name', name,

@@ -7,7 +7,7 @@ WITH flow AS (
 ), outer_step AS (
     UPDATE ojs_workflow_step AS s SET state = 2, due_at = NULL, started_at = now()
       FROM flow AS f WHERE s.workflow_id = f.parent_id AND s.index = f.parent_step
-), told AS (
+), emitted AS (
     INSERT INTO ojs_event (at, kind, tenant, data)
     SELECT now(), 50, tenant, jsonb_build_object('workflow_id', id, 'workflow_name', name,
                'parent_workflow_id', parent_id, 'total_steps', members)

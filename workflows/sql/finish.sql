@@ -8,7 +8,7 @@ WITH ended AS (
       FROM json_to_recordset(%(flows)s::json) AS g (id uuid, state smallint)
      WHERE w.id = g.id AND w.state = 1
     RETURNING w.id, w.state, w.name, w.tenant, w.members, w.parent_id, w.parent_step, w.started_at
-), told AS (
+), emitted AS (
     INSERT INTO ojs_event (at, kind, tenant, data)
     SELECT now(), CASE e.state WHEN 2 THEN 52 ELSE 53 END, e.tenant,
            jsonb_strip_nulls(jsonb_build_object('workflow_id', e.id, 'workflow_name', e.name,

@@ -27,7 +27,7 @@ WITH flow AS (
     SELECT workflow_id, target, slot, open
       FROM json_to_recordset(%(slots)s::json) AS s (
                workflow_id uuid, target int, slot smallint, open int)
-), told AS (
+), emitted AS (
     INSERT INTO ojs_event (at, kind, tenant, data)
     SELECT now(), 50, tenant,
            jsonb_strip_nulls(jsonb_build_object('workflow_id', id, 'workflow_name', name,

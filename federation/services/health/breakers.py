@@ -70,7 +70,7 @@ def _take_probe(region_id: str, rules: Rules) -> bool:
     return waiting.filter(region=region_id).update(breaker=State.HALF_OPEN, probe_until=lease) == 1
 
 
-def settle(region_id: str, permit: Permit, verdict: Verdict, rules: Rules) -> None:
+def record_outcome(region_id: str, permit: Permit, verdict: Verdict, rules: Rules) -> None:
     """Record the outcome of a call, and emit events of changes.
 
     A success that changes nothing is one statement without locks.
@@ -87,10 +87,10 @@ def settle(region_id: str, permit: Permit, verdict: Verdict, rules: Rules) -> No
             return
         now = registry.seconds(row.now)
         before = registry.breaker_of(row)
-        after = machine.settle(before, permit, verdict.outcome, now, rules)
-        told = _noted(row, verdict)
+        after = machine.record_outcome(before, permit, verdict.outcome, now, rules)
+        events = _noted(row, verdict)
         _store(row, after)
-        emit([*told, *_changed(region_id, before, after, verdict.error)])
+        emit([*events, *_changed(region_id, before, after, verdict.error)])
     registry.cache.clear()
 
 
@@ -121,7 +121,7 @@ def _noted(row: RegionHealth, verdict: Verdict) -> list[NewEvent]:
         return []
     is_well = verdict.status is Status.HEALTHY
     kind = Kind.REGION_HEALTHY if is_well else Kind.REGION_UNHEALTHY
-    return [_told(kind, row.region_id, {} if is_well else {"error": verdict.error})]
+    return [_event(kind, row.region_id, {} if is_well else {"error": verdict.error})]
 
 
 def _note_clock(row: Any, clock: datetime | None) -> None:
@@ -152,10 +152,10 @@ def _changed(region_id: str, before: Breaker, after: Breaker, error: str | None)
     if after.state is before.state or after.state not in CHANGES:
         return []
     facts = {"failures": after.failures, "error": error, "from": str(before.state)}
-    return [_told(CHANGES[after.state], region_id, facts)]
+    return [_event(CHANGES[after.state], region_id, facts)]
 
 
-def _told(kind: Kind, region_id: str, facts: Mapping[str, Any]) -> NewEvent:
+def _event(kind: Kind, region_id: str, facts: Mapping[str, Any]) -> NewEvent:
     return NewEvent(
         kind, data={"region": region_id, **{k: v for k, v in facts.items() if v is not None}}
     )

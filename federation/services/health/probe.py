@@ -75,4 +75,4 @@ def _why(answer: Reply) -> str:
 
 def note(region_id: str, permit: Permit, found: Verdict, config: FederationConfig) -> None:
     """Store the result of a probe."""
-    breakers.settle(region_id, permit, found, config.breaker_rules)
+    breakers.record_outcome(region_id, permit, found, config.breaker_rules)

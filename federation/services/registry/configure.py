@@ -65,17 +65,17 @@ def change_region(
 
 def _put(wanted: Region, row: models.Region | None) -> dict[str, Any]:
     """Store a region from an operator; returns the data for the audit log."""
-    is_new = _write(wanted.id, _terms(wanted) | _way(wanted, row))
+    is_new = _write(wanted.id, _options(wanted) | _address(wanted, row))
     drain, enabled = wanted.drain, wanted.enabled
     return {"is_new": is_new, "url": wanted.url, "drain": drain, "enabled": enabled}
 
 
 def judge(wanted: Region) -> None:
     """Refuse a region that cannot be stored by itself. Raises FederationConfigError."""
-    _way(wanted, models.Region.objects.filter(id=wanted.id).first())
+    _address(wanted, models.Region.objects.filter(id=wanted.id).first())
 
 
-def _way(wanted: Region, row: models.Region | None) -> dict[str, Any]:
+def _address(wanted: Region, row: models.Region | None) -> dict[str, Any]:
     """Return the columns of the address and the credentials; empty: they stay unchanged."""
     if row is not None and row.source == models.Source.STATIC:
         _require_as_stated(wanted, row)
@@ -93,20 +93,20 @@ def _require_as_stated(wanted: Region, row: models.Region) -> None:
     Otherwise a caller with the right to change regions could have its credentials sent to another
     server.
     """
-    known = registry.region_of(row)
-    is_same_auth = wanted.auth == known.auth or _is_kept(wanted.auth, known.auth)
+    current = registry.region_of(row)
+    is_same_auth = wanted.auth == current.auth or _is_kept(wanted.auth, current.auth)
     for name, is_same in (
-        ("url", wanted.url == known.url),
+        ("url", wanted.url == current.url),
         ("auth", is_same_auth),
-        ("allow_insecure", wanted.allow_insecure == known.allow_insecure),
+        ("allow_insecure", wanted.allow_insecure == current.allow_insecure),
     ):
         if not is_same:
             raise FederationConfigError.field(name, "is set in OJS_FEDERATION_REGIONS alone")
 
 
-def _is_kept(wanted: Auth, known: Auth) -> bool:
+def _is_kept(wanted: Auth, current: Auth) -> bool:
     """Return whether only the kind of credentials is given: the stored credentials stay."""
-    return wanted.missing is not None and wanted.kind is known.kind
+    return wanted.missing is not None and wanted.kind is current.kind
 
 
 def _credentials(wanted: Region, row: models.Region | None) -> dict[str, Any]:
@@ -118,12 +118,12 @@ def _credentials(wanted: Region, row: models.Region | None) -> dict[str, Any]:
     if given.missing is None:
         token = None if given.token is None else registry.vault().seal(given.token.text)
         return {"sealed_token": token, **NO_REFERENCES}
-    known = None if row is None else registry.region_of(row)
-    if known is None or known.auth == Auth():
+    current = None if row is None else registry.region_of(row)
+    if current is None or current.auth == Auth():
         raise FederationConfigError.field("auth.token", given.missing)
-    if known.auth.missing not in {None, given.missing}:
-        raise FederationConfigError.field("auth.token", known.auth.missing)
-    if known.origin != wanted.origin:
+    if current.auth.missing not in {None, given.missing}:
+        raise FederationConfigError.field("auth.token", current.auth.missing)
+    if current.origin != wanted.origin:
         raise FederationConfigError.field("auth.token", "must be given again with another server")
     return {}
 
@@ -271,7 +271,7 @@ def _changing(caller: Caller, action: str, target: str) -> Iterator[dict[str, An
     registry.cache.clear()
 
 
-def _terms(wanted: Region) -> dict[str, Any]:
+def _options(wanted: Region) -> dict[str, Any]:
     """Return the columns that operators may set for any region."""
     return {
         "weight": wanted.weight, "tags": list(wanted.tags), "is_hub": wanted.is_hub,
@@ -284,7 +284,7 @@ def _store_stated(wanted: Region) -> None:
     """Store a region of the settings. References are for processes of release 0.1."""
     auth = wanted.auth
     members = {
-        **_terms(wanted), "url": wanted.url, "allow_insecure": wanted.allow_insecure,
+        **_options(wanted), "url": wanted.url, "allow_insecure": wanted.allow_insecure,
         "auth_kind": str(auth.kind), **{name: getattr(auth, name) for name in REFERENCES},
         "sealed_token": None, "source": models.Source.STATIC,
     }  # fmt: skip

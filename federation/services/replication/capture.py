@@ -27,7 +27,7 @@ from federation.domain.replica import (
 from federation.models import FederatedJob, ReplicationPosition
 from federation.queries import Changed
 from federation.services.replication.merge import count, merge
-from federation.services.replication.replication import Terms, terms
+from federation.services.replication.replication import ReplicationConfig, replication_config
 from jobs.domain import jsonio
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job
@@ -39,21 +39,21 @@ from jobs.services.read.show import show_many
 BATCH = 2_000  # events of a run
 
 
-def capture(known: Terms) -> int:
+def capture(config: ReplicationConfig) -> int:
     """Read one batch of events and record their changes; returns how many were read.
 
     Locks: the row of the position, so that revisions follow each other; then the locks of `merge`.
     """
     with transaction.atomic():
         position = _position()
-        read = queries.transitions(position.stamp, position.seq, known.local, BATCH)
+        read = queries.transitions(position.stamp, position.seq, config.local, BATCH)
         if not read.events:
             return 0
-        replicas = _numbered(_replicas(read.changed, known), position.revision)
+        replicas = _numbered(_replicas(read.changed, config), position.revision)
         if replicas:
-            merged = merge(replicas, known.local)
+            merged = merge(replicas, config.local)
             if conflicts := sum(one.is_conflict for one in merged):
-                count(known.local, conflicts=conflicts)
+                count(config.local, conflicts=conflicts)
             position.revision = replicas[-1].revision
         position.stamp, position.seq = read.stamp, read.seq
         position.save()
@@ -62,7 +62,7 @@ def capture(known: Terms) -> int:
 
 def unread_from() -> int | None:
     """Return the stamp of the first unread event, None if replication does not read events."""
-    if terms() is None:
+    if replication_config() is None:
         return None
     position = ReplicationPosition.objects.filter(id=1).first()
     return position.stamp if position else 0
@@ -84,14 +84,14 @@ def _numbered(replicas: Sequence[Replica], last: int) -> list[Replica]:
     return [replace(one, revision=first + n) for n, one in enumerate(replicas)]
 
 
-def _replicas(changed: Sequence[Changed], known: Terms) -> list[Replica]:
+def _replicas(changed: Sequence[Changed], config: ReplicationConfig) -> list[Replica]:
     jobs = {job.id: job for job in show_many([one.job_id for one in changed])}
-    gone = _copies(known.local, [one.job_id for one in changed if one.job_id not in jobs])
+    gone = _copies(config.local, [one.job_id for one in changed if one.job_id not in jobs])
     ahead = _adopted_times(jobs.values())
     found = []
     for one in changed:
         if one.job_id in jobs:
-            replica = replica_of(jobs[one.job_id], known.local, known.rules)
+            replica = replica_of(jobs[one.job_id], config.local, config.rules)
             if replica is not None:
                 found.append(_behind(replica, ahead))
         elif one.job_id in gone and one.to_state is not None:
@@ -123,11 +123,11 @@ def replica_of(job: Job, local: str, rules: Replication) -> Replica | None:
         revision=0,
         bound_to=bound,
         adopts=_adoption(meta),
-        payload=_payload(job, meta) if _tells_payload(bound, state, rules) else None,
+        payload=_payload(job, meta) if _has_payload(bound, state, rules) else None,
     )
 
 
-def _tells_payload(bound: str | None, state: str, rules: Replication) -> bool:
+def _has_payload(bound: str | None, state: str, rules: Replication) -> bool:
     """Return whether the payload is sent: not of ended or followed jobs; of pinned jobs by rule."""
     if rules.mode is not Mode.FULL or state in ENDED or bound == FOLLOWED:
         return False

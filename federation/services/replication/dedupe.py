@@ -114,7 +114,7 @@ class _Keys:
             if n in self._keys and became != self._drafts[n].id
         ]
         if changed:
-            queries.settle(changed)
+            queries.correct_keys(changed)
         doubts.note(
             {job_id: self._drafts[n] for n, job_id in stored.items() if job_id and n in self._keys}
         )

@@ -69,7 +69,7 @@ def note(stored: Mapping[str, JobDraft]) -> None:
     )
 
 
-class Settler(Attendant):
+class DoubtResolver(Attendant):
     """Asks healthy regions about jobs that they may have."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Settler(Attendant):
                     is_refusal = answer.report.fate is Fate.ANSWERED
                     pause_s = PAUSE_S if is_refusal else SOON_S
                     self._not_before[region.id] = monotonic() + pause_s
-                settle(region.id, rows, results)
+                apply_answers(region.id, rows, results)
 
             return store
 
@@ -132,7 +132,9 @@ class Settler(Attendant):
         report = answer.report
         if not (isinstance(answer, Failure) and answer.is_own):
             failed = None if report.fate is Fate.ANSWERED else report.reason
-            breakers.settle(region, permit, Verdict(report.outcome, failed), config.breaker_rules)
+            breakers.record_outcome(
+                region, permit, Verdict(report.outcome, failed), config.breaker_rules
+            )
 
 
 def _claims(rows: Sequence[Doubt], local: str) -> list[Claim]:
@@ -162,7 +164,9 @@ def _results(answer: Reply | Failure, number: int) -> list[tuple[Outcome, str]]:
     return [(Outcome(one["outcome"]), str(one.get("job_id"))) for one in found]
 
 
-def settle(region: str, rows: Sequence[Doubt], results: Sequence[tuple[Outcome, str]]) -> None:
+def apply_answers(
+    region: str, rows: Sequence[Doubt], results: Sequence[tuple[Outcome, str]]
+) -> None:
     """Apply the answers of a region: cancel our own jobs, or remove the doubts.
 
     Locks: the jobs that are cancelled, then the rows. A job that began after the claim was sent
@@ -183,7 +187,7 @@ def settle(region: str, rows: Sequence[Doubt], results: Sequence[tuple[Outcome, 
         ended = (
             {row.id for row in end(sorted(free), ACTOR, reason, active=False)} if free else set()
         )
-        told: list[NewEvent] = []
+        events: list[NewEvent] = []
         for job_id, (row, outcome, other) in said.items():
             if outcome is Outcome.WINS and job_id in jobs and job_id not in ended:
                 continue
@@ -191,8 +195,8 @@ def settle(region: str, rows: Sequence[Doubt], results: Sequence[tuple[Outcome, 
             if job_id in ended:
                 delete_doubts(row.tenant, [str(row.federation_id)])
             if job_id in jobs and (what := _became(jobs[job_id], outcome, job_id in ended, local)):
-                told.append(conflict(jobs[job_id], str(row.federation_id), region, other, what))
-        emit(told)
+                events.append(conflict(jobs[job_id], str(row.federation_id), region, other, what))
+        emit(events)
 
 
 def _became(job: Job, outcome: Outcome, is_ended: bool, local: str) -> str | None:  # noqa: FBT001

@@ -44,7 +44,7 @@ def forget_copies(order: Order, caller: Caller = SYSTEM) -> Forgotten:
     """
     _require_gone(order.region)
     if order.dry_run:
-        found = _known(order.region, order.limit + 1)
+        found = _count_copies(order.region, order.limit + 1)
         return Forgotten(min(found, order.limit), found <= order.limit)
     removed, is_done = 0, False
     while removed < order.limit and not is_done:
@@ -61,11 +61,11 @@ def forget_copies(order: Order, caller: Caller = SYSTEM) -> Forgotten:
 
 def gone() -> list[str]:
     """Return the unregistered regions that took part in replication, up to a bound."""
-    known = ReplicationPeer.objects.exclude(region__in=Region.objects.values("id"))
-    return list(known.order_by("region").values_list("region", flat=True)[:NAMED])
+    peers = ReplicationPeer.objects.exclude(region__in=Region.objects.values("id"))
+    return list(peers.order_by("region").values_list("region", flat=True)[:NAMED])
 
 
-def _known(region: str, most: int) -> int:
+def _count_copies(region: str, most: int) -> int:
     return FederatedJob.objects.filter(origin_region=region)[:most].count()
 
 
@@ -79,7 +79,7 @@ def _require_gone(region: str) -> None:
             f"region '{region}' is registered: take it out of the registry first",
             details={"resource_type": "region", "resource_id": region},
         )
-    if not _known(region, 1) and not ReplicationPeer.objects.filter(region=region).exists():
+    if not _count_copies(region, 1) and not ReplicationPeer.objects.filter(region=region).exists():
         raise NotFound.of("region", region)
 
 

@@ -86,7 +86,7 @@ def _ended(
     region: str, claims: Sequence[Claim], answers: Sequence[Answer], jobs: Mapping[str, Job]
 ) -> list[Answer]:
     """Cancel the jobs that are given up, emit events, and correct answers about started jobs."""
-    told = []
+    events = []
     wanted = {
         one.job_id: claim
         for one, claim in zip(answers, claims, strict=True)
@@ -99,8 +99,10 @@ def _ended(
     for job_id in ended:
         claim = wanted[job_id]
         delete_doubts(claim.tenant, [claim.federation_id])
-        told.append(conflict(jobs[job_id], claim.federation_id, region, claim.job_id, "cancelled"))
-    emit(told)
+        events.append(
+            conflict(jobs[job_id], claim.federation_id, region, claim.job_id, "cancelled")
+        )
+    emit(events)
     return [
         one._replace(outcome=Outcome.RAN)
         if one.job_id in wanted and one.job_id not in ended

@@ -11,7 +11,7 @@ from federation.domain.order import MAX_SKEW, is_skewed
 from federation.domain.replica import Replica
 from federation.services.registry.regions import registry
 from federation.services.replication.merge import count, merge
-from federation.services.replication.replication import Terms, required
+from federation.services.replication.replication import ReplicationConfig, required
 from jobs.domain.caller import Caller
 from jobs.domain.errors import InvalidRequest, TenantMismatch
 from jobs.services.read.clock import now
@@ -31,24 +31,26 @@ def ingest(replicas: Sequence[Replica], sent_at: datetime | None, caller: Caller
     Harmless when it is repeated, or when batches arrive in another order. Raises NotFederated,
     UnknownRegion, InvalidRequest, TenantMismatch, each with the index of the revision.
     """
-    known = required()
+    config = required()
     origin = replicas[0].origin_region
     for index, one in enumerate(replicas):
-        _require(one, index, origin, known, caller)
+        _require(one, index, origin, config, caller)
     with transaction.atomic():
         at = now()
         is_off = sent_at is not None and abs(sent_at - at) > MAX_SKEW
         skewed = [is_off or is_skewed(one.enqueued_at, at) for one in replicas]
-        merged = merge(replicas, known.local, skewed)
+        merged = merge(replicas, config.local, skewed)
         conflicts = sum(one.is_conflict for one in merged)
         count(origin, received=len(merged), conflicts=conflicts)
     return Ingested(len(merged), len(replicas) - len(merged), conflicts)
 
 
-def _require(one: Replica, index: int, origin: str, known: Terms, caller: Caller) -> None:
+def _require(
+    one: Replica, index: int, origin: str, config: ReplicationConfig, caller: Caller
+) -> None:
     name = f"jobs[{index}].origin_region"
     problem: Exception | None = None
-    if one.origin_region == known.local:
+    if one.origin_region == config.local:
         problem = InvalidRequest.field(name, "is this region: a copy is not told back", origin)
     elif one.origin_region != origin:
         problem = InvalidRequest.field(name, "differs from that of the first", one.origin_region)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from federation import queries
 from federation.models import ReplicationPeer, ReplicationPosition
 from federation.queries import Lag
-from federation.services.replication.replication import terms
+from federation.services.replication.replication import replication_config
 
 COUNTED = 10_000  # bound of the count of pending revisions
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PeerLag:
     """A peer with its lag and its replication row; `row` None: no exchange yet."""
 
     lag: Lag
@@ -27,13 +27,13 @@ def lags_ms() -> Mapping[str, int | None]:
 
 def lags(most: int = 1) -> list[Lag]:
     """Return the lag of each peer; `pending` is counted up to `most`."""
-    known = terms()
-    if known is None or not known.peers:
+    config = replication_config()
+    if config is None or not config.peers:
         return []
     position = ReplicationPosition.objects.filter(id=1).first()
     place = (position.stamp, position.seq) if position else (0, 0)
-    peers = [one.id for one in known.peers]
-    return queries.lags(peers, known.local, place=place, most=most)
+    peers = [one.id for one in config.peers]
+    return queries.lags(peers, config.local, place=place, most=most)
 
 
 def watch() -> int:
@@ -42,20 +42,20 @@ def watch() -> int:
     One statement stores all of them. Locks: rows of peers, in the order of their regions; every
     other writer of them locks one row.
     """
-    known = terms()
-    found = [] if known is None else lags()
-    late_ms = 0 if known is None else known.rules.max_lag_seconds * 1000
+    config = replication_config()
+    found = [] if config is None else lags()
+    late_ms = 0 if config is None else config.rules.max_lag_seconds * 1000
     return queries.note_lags({one.region: one.lag_ms for one in found}, late_ms)
 
 
-def peers() -> Sequence[Told]:
+def peers() -> Sequence[PeerLag]:
     """Return all peers, by id; empty if replication is off."""
-    known = terms()
-    if known is None:
+    config = replication_config()
+    if config is None:
         return []
     rows = {row.region: row for row in ReplicationPeer.objects.all()}
-    late_ms = known.rules.max_lag_seconds * 1000
-    return [Told(one, rows.get(one.region), one.lag_ms > late_ms) for one in lags(COUNTED)]
+    late_ms = config.rules.max_lag_seconds * 1000
+    return [PeerLag(one, rows.get(one.region), one.lag_ms > late_ms) for one in lags(COUNTED)]
 
 
 def conflicts() -> int:

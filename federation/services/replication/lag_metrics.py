@@ -6,12 +6,12 @@ from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from federation.services.replication import lag
-from federation.services.replication.replication import terms
+from federation.services.replication.replication import replication_config
 
 
 def families() -> Iterable[Metric]:
     """Return the metrics; empty if replication is off."""
-    if terms() is None:
+    if replication_config() is None:
         return ()
     late = GaugeMetricFamily(
         "ojs_federation_replication_lag_seconds",

@@ -25,7 +25,7 @@ def merge(replicas: Sequence[Replica], local: str, skewed: Sequence[bool] = ()) 
     found = queries.merge(
         [_row(one, local, skewed=off) for one, off in zip(replicas, flags, strict=True)]
     )
-    emit([_told(one) for one in found if one.is_conflict])
+    emit([_event(one) for one in found if one.is_conflict])
     return found
 
 
@@ -55,7 +55,7 @@ def _row(one: Replica, local: str, *, skewed: bool) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _told(one: Merged) -> NewEvent:
+def _event(one: Merged) -> NewEvent:
     return NewEvent(
         Kind.FEDERATION_CONFLICT,
         queue=one.queue,

@@ -26,8 +26,8 @@ from federation.queries import Outgoing
 from federation.services.registry import outbound
 from federation.services.registry.regions import registry
 from federation.services.replication.capture import BATCH, capture
-from federation.services.replication.replication import Terms, terms
-from federation.services.replication.settle import settle_adoptions
+from federation.services.replication.close_adoptions import close_adoptions
+from federation.services.replication.replication import ReplicationConfig, replication_config
 from jobs.conf import read_anew
 from jobs.domain import jsonio
 from jobs.domain.times import format_time
@@ -86,8 +86,8 @@ class Replicator:
 
     def due_in_ms(self) -> int | None:
         """Return the milliseconds until the next run; None: replication is off."""
-        known = terms()
-        if known is None:
+        config = replication_config()
+        if config is None:
             return None
         return max(0, round((self._next - monotonic()) * 1000))
 
@@ -96,27 +96,27 @@ class Replicator:
 
         Returns how many events were read, revisions taken and adoptions handled.
         """
-        known = terms()
-        if known is None:
+        config = replication_config()
+        if config is None:
             return 0
         self._is_behind = False
-        done = capture(known)
+        done = capture(config)
         self._is_behind = done >= BATCH
-        self._meet(known)
+        self._meet(config)
         for peer in list(self._peers.values()):
-            self._send(peer, known)
+            self._send(peer, config)
         under_way = [one.sending.future for one in self._peers.values() if one.sending]
         wait(under_way, timeout=PATIENCE_S)
         done += sum(self._heard(peer) for peer in self._peers.values())
-        done += settle_adoptions(known)
+        done += close_adoptions(config)
         waits = SOON_S if any(one.sending for one in self._peers.values()) else MAX_PAUSE_S
-        pause = min(waits, known.rules.interval_seconds)
+        pause = min(waits, config.rules.interval_seconds)
         self._next = monotonic() + (0.0 if self._is_behind else pause)
         return done
 
-    def _meet(self, known: Terms) -> None:
+    def _meet(self, config: ReplicationConfig) -> None:
         """Add new peers, and drop removed and changed peers."""
-        wanted = {one.id: one for one in known.peers}
+        wanted = {one.id: one for one in config.peers}
         for name, peer in list(self._peers.items()):
             if wanted.get(name) != peer.region and peer.sending is None:
                 del self._peers[name]
@@ -124,19 +124,19 @@ class Replicator:
             if name not in self._peers:
                 self._peers[name] = Peer(region)
 
-    def _send(self, peer: Peer, known: Terms) -> None:
+    def _send(self, peer: Peer, config: ReplicationConfig) -> None:
         """Start a batch, unless one is unanswered or the peer has a pause."""
         health = registry().health.get(peer.region.id)
         is_open = health is not None and health.breaker is BreakerState.OPEN
         if peer.sending is not None or is_open or monotonic() < peer.not_before:
             return
         row = ReplicationPeer.objects.filter(region=peer.region.id).first()
-        most = min(peer.most, known.rules.batch)
+        most = min(peer.most, config.rules.batch)
         cursor = row.cursor if row else 0
-        batch = queries.outgoing(known.local, cursor, batch=most, bytes_=BYTES)
+        batch = queries.outgoing(config.local, cursor, batch=most, bytes_=BYTES)
         if not batch:
             return
-        body = _body(batch, known.local)
+        body = _body(batch, config.local)
         call = Call(peer.region.id, "POST", PATH, body, timeout_s=TIMEOUT_S)
         future = self._pool.submit(outbound.send, peer.region, call)
         # approximately: a batch that its size cut short counts as full, too
@@ -159,8 +159,8 @@ class Replicator:
 
     def _refused(self, peer: Peer, revisions: list[int], answer: Reply | Failure) -> int:
         """After a refusal, shrink the next batch, skip the refused revision, or wait."""
-        told = answer.reason if isinstance(answer, Failure) else f"HTTP {answer.status}"
-        _failed(peer.region.id, told)
+        problem = answer.reason if isinstance(answer, Failure) else f"HTTP {answer.status}"
+        _failed(peer.region.id, problem)
         index = _index(answer)
         if index is not None and 0 < index < len(revisions):
             peer.most = index  # the revisions before it
@@ -173,7 +173,7 @@ class Replicator:
                 return 1
             logger.error(
                 "federation.replica_refused",
-                extra={"peer": peer.region.id, "revision": revisions[0], "problem": told},
+                extra={"peer": peer.region.id, "revision": revisions[0], "problem": problem},
             )
             _took(peer.region.id, revisions[0], 0, refused=1)
             peer.most = 10_000

@@ -10,26 +10,26 @@ from federation.services.registry.regions import registry
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """The rules while replication is on."""
+class ReplicationConfig:
+    """The region, the peers and the rules while replication is on."""
 
     local: str  # this server's region
     rules: Replication
     peers: Sequence[Region]
 
 
-def terms() -> Terms | None:
-    """Return the rules, None if replication is off."""
+def replication_config() -> ReplicationConfig | None:
+    """Return the configuration, None if replication is off."""
     found = registry()
     if found.config is None or not found.config.replication.enabled:
         return None
     config = found.config
-    return Terms(config.local_region, config.replication, found.peers)
+    return ReplicationConfig(config.local_region, config.replication, found.peers)
 
 
-def required() -> Terms:
-    """Return the rules. Raises NotFederated if replication is off."""
-    found = terms()
+def required() -> ReplicationConfig:
+    """Return the configuration. Raises NotFederated if replication is off."""
+    found = replication_config()
     if found is None:
         registry().configured  # noqa: B018 - raises the problem of the whole federation
         raise NotFederated("replication is not enabled here")

@@ -126,8 +126,8 @@ def place(wish: Wish, sender: Sender, store: Store, in_doubt: Sequence[str] = ()
         return _deliver(wish, sender, store, delivery)
     except (RegionUnavailable, NoHealthyRegion):
         if wish.may_repeat or delivery.in_doubt:
-            told = {wish.federation_id: delivery.in_doubt}
-            placements.note(sender.caller.tenant, told)
+            doubts = {wish.federation_id: delivery.in_doubt}
+            placements.note(sender.caller.tenant, doubts)
         raise
 
 
@@ -145,7 +145,7 @@ def _deliver(wish: Wish, sender: Sender, store: Store, delivery: Delivery) -> Pl
         while (attempt := delivery.next_attempt()) is not None:
             placed = _attempted(wish, sender, store, delivery, attempt)
             if placed is not None:
-                _tell(delivery.hops, wish)
+                _report_failovers(delivery.hops, wish)
                 if placed.is_success:
                     metrics.observe_routed(placed.target_region, placed.strategy)
                     route.note_sent(placed.target_region)
@@ -156,7 +156,7 @@ def _deliver(wish: Wish, sender: Sender, store: Store, delivery: Delivery) -> Pl
         if following.refusal is not None:
             break
         delivery.go_on(following)
-    _tell(delivery.hops, wish)
+    _report_failovers(delivery.hops, wish)
     raise delivery.failure(config.health_check.interval_seconds)
 
 
@@ -193,9 +193,9 @@ def _stored_here(store: Store, envelope: dict[str, Any], delivery: Delivery) -> 
         report = answered(problem.status, float(wait) if wait.isdigit() else 0.0)
         if report.fate is Fate.ANSWERED:
             raise
-        delivery.settle(report)
+        delivery.record_report(report)
         return None
-    delivery.settle(answered(status))
+    delivery.record_report(answered(status))
     return status, body, headers
 
 
@@ -208,7 +208,7 @@ def _asked(
 ) -> Reply | None:
     """Send the attempt to another region; returns its answer if it is final for the client."""
     if attempt.is_via_hub and sender.is_forwarded:
-        delivery.settle(Report(Fate.NOT_SENT, reason="two hubs would ask one another"))
+        delivery.record_report(Report(Fate.NOT_SENT, reason="two hubs would ask one another"))
         return None
     region, rules = config.region(attempt.ask), config.breaker_rules
     permit = breakers.admit(attempt.ask, rules)
@@ -219,8 +219,8 @@ def _asked(
     report = answer.report
     if not (isinstance(answer, Failure) and answer.is_own):
         failed = None if report.fate is Fate.ANSWERED else report.reason
-        breakers.settle(region.id, permit, Verdict(report.outcome, failed), rules)
-    delivery.settle(report)
+        breakers.record_outcome(region.id, permit, Verdict(report.outcome, failed), rules)
+    delivery.record_report(report)
     is_answer = isinstance(answer, Reply) and report.fate is Fate.ANSWERED
     return answer if is_answer and isinstance(answer, Reply) else None
 
@@ -245,14 +245,14 @@ def of_reply(reply: Reply, attempt: Attempt, strategy: str, federation_id: str) 
     """Return an answer of a region, or of the hub, for the client."""
     body = reply.body if _is_answer(reply.status, reply.body) else {}
     answered = {name: value for name, value in body.items() if name != "federation"}
-    told = body.get("federation") if attempt.is_via_hub else None
-    further = told if isinstance(told, dict) else {}
+    routed = body.get("federation") if attempt.is_via_hub else None
+    further = routed if isinstance(routed, dict) else {}
     target, redirects = further.get("target_region"), further.get("redirects")
-    is_known = isinstance(target, str) and target in regions.registry().regions
+    is_registered = isinstance(target, str) and target in regions.registry().regions
     return Placed(
         reply.status,
         jsonio.dumps(answered),
-        str(target) if is_known else attempt.region,
+        str(target) if is_registered else attempt.region,
         strategy,
         federation_id,
         attempt.redirects + (redirects if isinstance(redirects, int) else 0),
@@ -269,11 +269,11 @@ def _is_answer(status: int, body: object) -> bool:
     return "job" in body or all(isinstance(body.get(name), str) for name in ("id", "type", "state"))
 
 
-def _tell(hops: list[Hop], wish: Wish) -> None:
+def _report_failovers(hops: list[Hop], wish: Wish) -> None:
     """Log, count and emit the failovers of one job. Spec: contract 23.8."""
     if not hops:
         return
-    told = []
+    events = []
     for hop in hops:
         facts = {
             "from_region": hop.from_region, "to_region": hop.to_region, "reason": hop.reason,
@@ -282,10 +282,10 @@ def _tell(hops: list[Hop], wish: Wish) -> None:
         logger.warning("ojs.federation.failover", extra=facts)
         metrics.observe_failover(hop.from_region, hop.to_region, hop.reason)
         kind = wish.envelope.get("type")
-        told.append(
+        events.append(
             NewEvent(
                 Kind.FEDERATION_FAILOVER, type=kind if isinstance(kind, str) else None, data=facts
             )
         )
     with transaction.atomic():
-        emit(told)
+        emit(events)

@@ -167,7 +167,7 @@ def _send_together(
     report = answer.report
     if not (isinstance(answer, Failure) and answer.is_own):
         failed = None if report.fate is Fate.ANSWERED else report.reason
-        breakers.settle(ask, permit, Verdict(report.outcome, failed), rules)
+        breakers.record_outcome(ask, permit, Verdict(report.outcome, failed), rules)
     found = _placed(answer, aimed, report) if is_via_hub else _stored(answer, aimed)
     for n, aim in aimed.items():
         if n in found:

@@ -19,7 +19,7 @@ from jobs.conf import read_anew
 
 ROUNDS = 3  # of probes: hub first, then the regions behind it
 AT_ONCE = 16
-_turns = count()  # of this process, for strategies that alternate
+_decisions = count()  # of this process, for strategies that alternate
 
 
 class _Sent:
@@ -60,11 +60,11 @@ def decided(job: FederationMeta, excluded: frozenset[str] = frozenset()) -> Deci
     Raises NotFederated if this server belongs to no federation, and the errors of `decide`. The
     decision contains refusals that a recovery of a region would change.
     """
-    turn = next(_turns)
+    decisions = next(_decisions)
     for left in reversed(range(ROUNDS + 1)):
         known = regions.registry()
         config = known.configured
-        snapshot = Snapshot(known.health, _with_sent(known.loads), known.now, turn)
+        snapshot = Snapshot(known.health, _with_sent(known.loads), known.now, decisions)
         decision = decide(config, snapshot, job, excluded)
         if not decision.probe or not left:
             break

@@ -47,7 +47,7 @@ class Command(BaseCommand):
             most_jobs=_number(options["max_jobs"]),
         )
         try:
-            found = run(wish, progress=self._tell if options["verbosity"] > 1 else _say_nothing)
+            found = run(wish, progress=self._report if options["verbosity"] > 1 else _ignore)
         except OJSError as problem:
             raise CommandError(str(problem)) from None
         if options["json"]:
@@ -55,11 +55,11 @@ class Command(BaseCommand):
         else:
             self.stdout.write(table(found))
 
-    def _tell(self, part: float) -> None:
+    def _report(self, part: float) -> None:
         self.stderr.write(f"{part:.0%}")
 
 
-def _say_nothing(_part: float) -> None:
+def _ignore(_part: float) -> None:
     pass
 
 

@@ -11,7 +11,7 @@ from federation.api.base import FederationView
 from federation.api.urls import urlpatterns
 from jobs.domain.ids import new_id
 from jobs.domain.keys import SCOPES
-from tests.federation.replication.rig import replica, told
+from tests.federation.replication.rig import encoded, replica
 from tests.federation.stub import Stub
 from tests.federation.wire import federate
 
@@ -26,7 +26,7 @@ CLAIM = {
 # by the name of the route: requests that name another region than the key's
 NAMING: dict[str, list[tuple[str, str, Any]]] = {
     "ojs-federation-replicate": [
-        ("POST", "federation/replicate", {"jobs": [told(replica(origin_region=OTHER))]})
+        ("POST", "federation/replicate", {"jobs": [encoded(replica(origin_region=OTHER))]})
     ],
     "ojs-federation-give-up": [
         ("POST", "federation/give-up", {"region": OTHER, "jobs": [CLAIM]})

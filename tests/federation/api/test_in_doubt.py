@@ -10,14 +10,14 @@ from federation.domain.meta import IN_DOUBT
 from federation.models import Doubt, FederationKey, Placement
 from federation.services.registry import regions
 from federation.services.registry.configure import put_region
-from federation.services.replication.doubts import Settler
+from federation.services.replication.doubts import DoubtResolver
 from jobs.domain.events import Kind
 from jobs.domain.ids import new_id
 from jobs.models import Job
 from jobs.services.outcome.cancel import end
 from tests.concurrency import until
 from tests.federation.stub import Stub, refusal
-from tests.federation.wire import answer, federate, job, place, send, told
+from tests.federation.wire import answer, event_data, federate, job, place, send
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -252,7 +252,7 @@ def test_waiting_job_is_given_up_for_a_later_one_and_told(eu: Stub) -> None:
     expected = [{"federation_id": federation_id, "outcome": "cancelled", "job_id": made["id"]}]
     assert first == again == expected
     assert is_cancelled(made["id"])
-    (event,) = told(Kind.FEDERATION_CONFLICT)
+    (event,) = event_data(Kind.FEDERATION_CONFLICT)
     assert event["outcome"] == "cancelled"
     assert (event["winner_region"], event["winner_job_id"]) == ("eu", asked["job_id"])
 
@@ -330,13 +330,13 @@ def well(region: str) -> None:
     regions.clear()
 
 
-def asked(settler: Settler, stub: Stub, outcome: Outcome | None, status: int = 200) -> None:
+def asked(resolver: DoubtResolver, stub: Stub, outcome: Outcome | None, status: int = 200) -> None:
     """Let the loop ask a region, which gives this answer, and process the answer."""
     results = [{"outcome": str(outcome), "job_id": new_id()}] if outcome else []
     stub.given_up.append((status, {"results": results}))
     well(stub.id)
-    assert settler.run_once() == 1
-    until(lambda: settler.run_once() > 0)
+    assert resolver.run_once() == 1
+    until(lambda: resolver.run_once() > 0)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.ABSENT, Outcome.CANCELLED, Outcome.GONE])
@@ -344,7 +344,7 @@ def test_doubt_ends_with_the_answer(eu: Stub, outcome: Outcome) -> None:
     federate(eu)
     made = taken(new_id())
 
-    asked(Settler(), eu, outcome)
+    asked(DoubtResolver(), eu, outcome)
 
     assert not Doubt.objects.exists()
     assert not is_cancelled(made["id"])
@@ -361,11 +361,11 @@ def test_job_that_was_started_there_or_is_later_is_given_up_here(
     federate(eu)
     made = taken(new_id())
 
-    asked(Settler(), eu, outcome)
+    asked(DoubtResolver(), eu, outcome)
 
     assert is_cancelled(made["id"])
     assert not Doubt.objects.exists()
-    (event,) = told(Kind.FEDERATION_CONFLICT)
+    (event,) = event_data(Kind.FEDERATION_CONFLICT)
     assert (event["outcome"], event["winner_region"]) == ("cancelled", "eu")
 
 
@@ -374,10 +374,10 @@ def test_job_that_was_started_in_both_regions_is_told(eu: Stub) -> None:
     made = taken(new_id())
     fetch()
 
-    asked(Settler(), eu, Outcome.RAN)
+    asked(DoubtResolver(), eu, Outcome.RAN)
 
     assert not is_cancelled(made["id"])
-    (event,) = told(Kind.FEDERATION_CONFLICT)
+    (event,) = event_data(Kind.FEDERATION_CONFLICT)
     assert event["outcome"] == "ran"
 
 
@@ -386,11 +386,11 @@ def test_job_that_began_after_the_question_is_asked_for_again(eu: Stub) -> None:
     made = taken(new_id())
     fetch()
 
-    settler = Settler()
+    resolver = DoubtResolver()
     for outcome in ("wins", "cancelled"):
         eu.given_up.append((200, {"results": [{"outcome": outcome, "job_id": new_id()}]}))
     well("eu")
-    until(lambda: settler.run_once() == 0 and not Doubt.objects.exists())
+    until(lambda: resolver.run_once() == 0 and not Doubt.objects.exists())
 
     sent = [body["jobs"][0]["started"] for path, _, body in eu.sent if path.endswith("/give-up")]
     assert sent == [True, True]
@@ -407,7 +407,7 @@ def test_nobody_is_asked_in_the_name_of_a_job_that_was_given_up(stubs: Stubs) ->
 
     assert not Doubt.objects.exists()
     well("eu")
-    assert Settler().run_once() == 0
+    assert DoubtResolver().run_once() == 0
 
 
 def test_job_that_its_client_cancelled_is_cancelled_there_too(eu: Stub) -> None:
@@ -415,7 +415,7 @@ def test_job_that_its_client_cancelled_is_cancelled_there_too(eu: Stub) -> None:
     made = taken(new_id())
     end([made["id"]], "tests")
 
-    asked(Settler(), eu, Outcome.CANCELLED)
+    asked(DoubtResolver(), eu, Outcome.CANCELLED)
 
     body = next(body for path, _, body in eu.sent if path.endswith("/give-up"))
     assert body["jobs"][0]["started"] is True
@@ -427,7 +427,7 @@ def test_region_is_asked_only_while_it_is_well(eu: Stub) -> None:
     eu.health = (503, {})
     well("eu")
 
-    assert Settler().run_once() == 0
+    assert DoubtResolver().run_once() == 0
     assert not any(path.endswith("/give-up") for path, _, _ in eu.sent)
 
 
@@ -435,15 +435,15 @@ def test_region_is_asked_only_while_it_is_well(eu: Stub) -> None:
 def test_region_that_does_not_understand_is_left_alone_for_a_while(eu: Stub, status: int) -> None:
     federate(eu)
     taken(new_id())
-    settler = Settler()
+    resolver = DoubtResolver()
 
-    asked(settler, eu, None, status)
+    asked(resolver, eu, None, status)
     well("eu")
 
     assert Doubt.objects.exists()
-    assert settler.run_once() == 0
-    settler.cache_clear()
-    asked(settler, eu, Outcome.ABSENT)
+    assert resolver.run_once() == 0
+    resolver.cache_clear()
+    asked(resolver, eu, Outcome.ABSENT)
     assert not Doubt.objects.exists()
 
 
@@ -451,7 +451,7 @@ def test_answer_that_is_none_changes_nothing(eu: Stub) -> None:
     federate(eu)
     taken(new_id())
 
-    asked(Settler(), eu, None)
+    asked(DoubtResolver(), eu, None)
 
     assert Doubt.objects.exists()
 

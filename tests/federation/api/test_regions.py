@@ -13,7 +13,7 @@ from federation.services.registry.regions import registry
 from jobs.domain.events import Kind
 from jobs.models import Audit
 from tests.federation.stub import Stub
-from tests.federation.wire import answer, federate, send, told
+from tests.federation.wire import answer, event_data, federate, send
 from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -129,7 +129,7 @@ def test_breaker_is_opened_and_closed_by_hand(stubs: Callable[..., list[Stub]]) 
     assert (closed["circuit_breaker"], closed["is_forced"], closed["failures"]) == (
         "closed", False, 0,
     )  # fmt: skip
-    assert [len(told(k)) for k in (Kind.CIRCUIT_OPENED, Kind.CIRCUIT_CLOSED)] == [1, 1]
+    assert [len(event_data(k)) for k in (Kind.CIRCUIT_OPENED, Kind.CIRCUIT_CLOSED)] == [1, 1]
     actions = Audit.objects.filter(action__startswith="federation.breaker").order_by("id")
     assert [row.action for row in actions] == [
         "federation.breaker_opened", "federation.breaker_closed",
@@ -270,5 +270,5 @@ def test_region_is_healthy_with_200_and_ok_alone(
 
     assert list(judged.values()) == ["healthy", "unhealthy", "unhealthy", "unhealthy"]
     assert judged[str((200, {"status": "ok"}))] == "healthy"
-    assert len(told(Kind.REGION_UNHEALTHY)) == len(told(Kind.REGION_HEALTHY)) == 1
+    assert len(event_data(Kind.REGION_UNHEALTHY)) == len(event_data(Kind.REGION_HEALTHY)) == 1
     assert RegionHealth.objects.get(region="eu").failures == 0

@@ -27,7 +27,7 @@ from jobs.models import Job
 from jobs.services.lanes.queue_config import configure
 from tests.factories import stored
 from tests.federation.stub import Stub, refusal
-from tests.federation.wire import answer, federate, job, pass_time, place, send, told
+from tests.federation.wire import answer, event_data, federate, job, pass_time, place, send
 from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -266,7 +266,7 @@ def test_dead_region_is_left_for_the_next_and_it_is_told(stubs: Stubs) -> None:
 
     assert found["federation"]["target_region"] == "ap"
     assert found["federation"]["redirects"] == 1
-    (fact,) = told(Kind.FEDERATION_FAILOVER)
+    (fact,) = event_data(Kind.FEDERATION_FAILOVER)
     assert (fact["from_region"], fact["to_region"]) == ("eu", "ap")
     assert fact["federation_id"] == found["federation"]["federation_id"]
     assert RegionHealth.objects.get(region="eu").failures == 1
@@ -407,7 +407,7 @@ def test_breaker_opens_with_the_fifth_failure_of_jobs(eu: Stub) -> None:
     asked = eu.requests
     assert place(503, region="eu")["error"]["details"]["reason"] == "circuit breaker open"
     assert eu.requests == asked
-    assert len(told(Kind.CIRCUIT_OPENED)) == 1
+    assert len(event_data(Kind.CIRCUIT_OPENED)) == 1
 
 
 @spec("FED-4.3-c")
@@ -423,7 +423,7 @@ def test_and_4_3_d_open_breaker_lets_one_job_pass_after_its_cooldown(eu: Stub) -
     assert place(region="eu")["federation"]["target_region"] == "eu"
     assert eu.requests > asked
     assert RegionHealth.objects.get(region="eu").breaker == "closed"
-    assert len(told(Kind.CIRCUIT_CLOSED)) == 1
+    assert len(event_data(Kind.CIRCUIT_CLOSED)) == 1
 
 
 # --- hub-spoke ------------------------------------------------------------------------------------

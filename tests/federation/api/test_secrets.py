@@ -14,7 +14,7 @@ from federation.services.registry.configure import apply_settings
 from jobs.domain.events import Kind
 from jobs.models import Audit
 from tests.federation.stub import Stub
-from tests.federation.wire import answer, federate, place, send, told
+from tests.federation.wire import answer, event_data, federate, place, send
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -228,7 +228,8 @@ def test_what_a_region_answers_is_told_nowhere(
     assert str(said[0]) in found["last_error"]
     page = client.get("/metrics").content.decode()
     everywhere = [
-        found, list(RegionHealth.objects.values()), told(Kind.REGION_UNHEALTHY), caplog.text, page,
+        found, list(RegionHealth.objects.values()), event_data(Kind.REGION_UNHEALTHY),
+        caplog.text, page,
     ]  # fmt: skip
     assert all(BANNER not in repr(one) for one in everywhere)
     assert ReplicationPeer.objects.count() == 0

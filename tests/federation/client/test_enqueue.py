@@ -170,7 +170,7 @@ def test_the_nearest_is_preferred(connect: Connect, three: list[Stub], clock: Cl
     client = connect(*three)
     client.probe()
     state = getattr(client, "_client", client)._state
-    state._known["eu"].latency_ms, state._known["ap"].latency_ms = 80.0, 5.0
+    state._entries["eu"].latency_ms, state._entries["ap"].latency_ms = 80.0, 5.0
 
     assert client.enqueue("t").region == "ap"
     assert [one.latency_ms for one in client.regions()] == [None, 80, 5]

@@ -12,7 +12,7 @@ from federation.domain.breaker import (
     admit,
     force_closed,
     force_open,
-    settle,
+    record_outcome,
 )
 from tests.spec import spec
 
@@ -23,7 +23,7 @@ def opened() -> Breaker:
     """Return a breaker that three failures opened at the time 100."""
     breaker = Breaker()
     for _ in range(3):
-        breaker = settle(breaker, Permit(), Outcome.FAILURE, 100, RULES)
+        breaker = record_outcome(breaker, Permit(), Outcome.FAILURE, 100, RULES)
     return breaker
 
 
@@ -59,16 +59,16 @@ def test_a_neutral_probe_leaves_the_place_to_another() -> None:
     breaker, permit = admit(opened(), 130, RULES)
     assert permit is not None
 
-    breaker = settle(breaker, permit, Outcome.NEUTRAL, 131, RULES)
+    breaker = record_outcome(breaker, permit, Outcome.NEUTRAL, 131, RULES)
 
     assert breaker.state is State.HALF_OPEN
     assert breaker.would_admit(131, RULES)
 
 
 def test_outcomes_of_calls_from_before_it_opened_do_not_count() -> None:
-    assert settle(opened(), Permit(), Outcome.SUCCESS, 101, RULES) == opened()
+    assert record_outcome(opened(), Permit(), Outcome.SUCCESS, 101, RULES) == opened()
     half_open = opened().at(130, RULES)
-    assert settle(half_open, Permit(), Outcome.SUCCESS, 131, RULES) == half_open
+    assert record_outcome(half_open, Permit(), Outcome.SUCCESS, 131, RULES) == half_open
 
 
 def test_what_an_operator_opened_stays_open() -> None:
@@ -106,7 +106,7 @@ class BreakerMachine(RuleBasedStateMachine):
     def end(self, which: int, outcome: Outcome) -> None:
         permit, _ = self.running.pop(which % len(self.running))
         before = self.breaker.state
-        self.breaker = settle(self.breaker, permit, outcome, self.now, RULES)
+        self.breaker = record_outcome(self.breaker, permit, outcome, self.now, RULES)
         if before is not State.OPEN and self.breaker.state is State.OPEN:
             self.opened_at = self.now
             assert outcome is Outcome.FAILURE

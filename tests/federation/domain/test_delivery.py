@@ -20,8 +20,8 @@ AWAY = Report(Fate.NOT_SENT, reason="away")
 
 def decision(*ids: str, strategy: str = "affinity", via: dict[str, str] | None = None) -> Decision:
     """Return a decision for regions in this order."""
-    told = via or {}
-    return Decision(strategy, tuple(Candidate(one, 1.0, "", told.get(one)) for one in ids or IDS))
+    hubs = via or {}
+    return Decision(strategy, tuple(Candidate(one, 1.0, "", hubs.get(one)) for one in ids or IDS))
 
 
 def delivery(*ids: str, in_doubt: tuple[str, ...] = (), **members: Any) -> Delivery:
@@ -30,65 +30,65 @@ def delivery(*ids: str, in_doubt: tuple[str, ...] = (), **members: Any) -> Deliv
     return Delivery(decision(*ids, **members), 9, ID, in_doubt, is_bound=is_bound)
 
 
-def next_of(way: Delivery) -> Attempt:
+def next_of(delivered: Delivery) -> Attempt:
     """Return the next attempt, which must exist."""
-    found = way.next_attempt()
+    found = delivered.next_attempt()
     assert found is not None
     return found
 
 
-def sent(way: Delivery, report: Report) -> None:
+def sent(delivered: Delivery, report: Report) -> None:
     """Make the next attempt and report its end."""
-    next_of(way)
-    way.settle(report)
+    next_of(delivered)
+    delivered.record_report(report)
 
 
 def test_region_in_doubt_is_named_to_the_next_one() -> None:
-    way = delivery()
-    sent(way, LOST)
-    sent(way, LOST)
+    delivered = delivery()
+    sent(delivered, LOST)
+    sent(delivered, LOST)
 
-    assert (next_of(way).region, next_of(way).in_doubt) == ("eu", ("us",))
-    assert next_of(way).failover_reason == "ambiguous"
+    assert (next_of(delivered).region, next_of(delivered).in_doubt) == ("eu", ("us",))
+    assert next_of(delivered).failover_reason == "ambiguous"
 
 
 def test_nobody_is_in_doubt_where_nothing_was_sent() -> None:
-    way = delivery()
-    sent(way, AWAY)
-    sent(way, answered(503))
+    delivered = delivery()
+    sent(delivered, AWAY)
+    sent(delivered, answered(503))
 
-    assert next_of(way).in_doubt == ()
-    assert next_of(way).failover_reason == "HTTP 503"
-    sent(way, AWAY)
-    assert way.failure(1).in_doubt == ()
+    assert next_of(delivered).in_doubt == ()
+    assert next_of(delivered).failover_reason == "HTTP 503"
+    sent(delivered, AWAY)
+    assert delivered.failure(1).in_doubt == ()
 
 
 def test_repetition_that_is_refused_leaves_the_doubt() -> None:
-    way = delivery()
-    sent(way, LOST)
-    sent(way, answered(503))
+    delivered = delivery()
+    sent(delivered, LOST)
+    sent(delivered, answered(503))
 
-    assert next_of(way).in_doubt == ("us",)
+    assert next_of(delivered).in_doubt == ("us",)
 
 
 def test_regions_in_doubt_from_before_are_asked_first_the_last_one_first() -> None:
-    way = delivery(in_doubt=("ap", "eu"))
+    delivered = delivery(in_doubt=("ap", "eu"))
 
-    assert (next_of(way).region, next_of(way).in_doubt) == ("ap", ("eu",))
-    sent(way, AWAY)
-    assert (next_of(way).region, next_of(way).in_doubt) == ("eu", ("ap",))
-    sent(way, AWAY)
-    assert (next_of(way).region, next_of(way).in_doubt) == ("us", ("ap", "eu"))
+    assert (next_of(delivered).region, next_of(delivered).in_doubt) == ("ap", ("eu",))
+    sent(delivered, AWAY)
+    assert (next_of(delivered).region, next_of(delivered).in_doubt) == ("eu", ("ap",))
+    sent(delivered, AWAY)
+    assert (next_of(delivered).region, next_of(delivered).in_doubt) == ("us", ("ap", "eu"))
 
 
 def test_bound_job_goes_nowhere_else_and_the_refusal_names_its_region() -> None:
-    way = delivery(is_bound=True)
-    sent(way, LOST)
-    sent(way, LOST)
+    delivered = delivery(is_bound=True)
+    sent(delivered, LOST)
+    sent(delivered, LOST)
 
-    assert way.next_attempt() is None
-    assert not way.may_go_on
-    refusal = way.failure(3)
+    assert delivered.next_attempt() is None
+    assert not delivered.may_go_on
+    refusal = delivered.failure(3)
     assert isinstance(refusal, RegionUnavailable)
     assert refusal.details["region"] == "us"
     assert (refusal.in_doubt, refusal.federation_id) == (("us",), ID)
@@ -96,43 +96,43 @@ def test_bound_job_goes_nowhere_else_and_the_refusal_names_its_region() -> None:
 
 
 def test_bound_job_from_before_waits_for_its_region() -> None:
-    way = delivery("eu", "ap", in_doubt=("us",), is_bound=True)
+    delivered = delivery("eu", "ap", in_doubt=("us",), is_bound=True)
 
-    assert way.next_attempt() is None
-    assert way.failure(3).details["region"] == "us"
+    assert delivered.next_attempt() is None
+    assert delivered.failure(3).details["region"] == "us"
 
 
 def test_bound_job_goes_on_while_nothing_is_in_doubt() -> None:
-    way = delivery(is_bound=True)
-    sent(way, AWAY)
+    delivered = delivery(is_bound=True)
+    sent(delivered, AWAY)
 
-    assert next_of(way).region == "eu"
+    assert next_of(delivered).region == "eu"
 
 
 def test_pinned_job_with_a_lost_answer_says_so() -> None:
-    way = delivery("eu", strategy=GEO_PIN)
-    sent(way, LOST)
-    sent(way, LOST)
+    delivered = delivery("eu", strategy=GEO_PIN)
+    sent(delivered, LOST)
+    sent(delivered, LOST)
 
-    refusal = way.failure(1)
+    refusal = delivered.failure(1)
     assert isinstance(refusal, RegionUnavailable)
     assert refusal.in_doubt == ("eu",)
 
 
 def test_hub_whose_answer_is_lost_puts_all_in_doubt_that_it_reaches() -> None:
-    way = delivery("ap", "eu", "us", via={"ap": "hub", "eu": "hub"})
-    sent(way, LOST)
-    sent(way, LOST)
+    delivered = delivery("ap", "eu", "us", via={"ap": "hub", "eu": "hub"})
+    sent(delivered, LOST)
+    sent(delivered, LOST)
 
-    assert (next_of(way).region, next_of(way).in_doubt) == ("us", ("ap", "hub", "eu"))
+    assert (next_of(delivered).region, next_of(delivered).in_doubt) == ("us", ("ap", "hub", "eu"))
 
 
 def test_router_that_was_asked_names_who_it_does_not_know_of() -> None:
     body = {"error": {"details": {"in_doubt": ["ap", 5]}}}
-    way = delivery()
-    sent(way, Reply(503, body, 1.0).report)
+    delivered = delivery()
+    sent(delivered, Reply(503, body, 1.0).report)
 
-    assert next_of(way).in_doubt == ("ap",)
+    assert next_of(delivered).in_doubt == ("ap",)
 
 
 def test_503_of_a_server_that_lost_its_database_is_no_answer() -> None:
@@ -163,22 +163,22 @@ REPORTS = st.sampled_from([LOST, AWAY, *map(answered, (429, 503, 500, 201, 422))
 def test_whoever_may_have_the_job_is_known_to_whoever_is_asked_later(
     reports: list[Report], before: list[str], *, is_bound: bool
 ) -> None:
-    way = delivery(in_doubt=tuple(before), is_bound=is_bound)
+    delivered = delivery(in_doubt=tuple(before), is_bound=is_bound)
     lost = dict.fromkeys(before)
     is_answered = False
-    while (attempt := way.next_attempt()) is not None:
+    while (attempt := delivered.next_attempt()) is not None:
         others = {one for one in lost if one != attempt.region}
         assert set(attempt.in_doubt) == others
         if is_bound and lost:
             assert attempt.region in lost, "in the regions in doubt, or nowhere"
         report = reports.pop()
         is_repeat = attempt.region in lost
-        way.settle(report)
+        delivered.record_report(report)
         is_answered = report.fate is Fate.ANSWERED
         if report.fate is Fate.AMBIGUOUS and not is_repeat:
             lost[attempt.region] = None
 
     if not is_answered:
-        failure = way.failure(1)
+        failure = delivered.failure(1)
         assert isinstance(failure, MayBeStored)
         assert set(failure.in_doubt) == set(lost)

@@ -36,11 +36,11 @@ def ranked(decision: Decision) -> list[str]:
 
 
 def extended(strategy: str, **members: Any) -> list[str]:
-    """Decide by an extra strategy; `turn` sets the turn of the snapshot."""
-    turn = members.pop("turn", 0)
+    """Decide by an extra strategy; `decisions` sets their number in the snapshot."""
+    decisions = members.pop("decisions", 0)
     job = FederationMeta(affinity=strategy, federation_id=members.pop("id", new_federation_id()))
     rules = config(extended_strategies=True, **members)
-    return ranked(decide(rules, Snapshot(WELL, {}, turn=turn), job))
+    return ranked(decide(rules, Snapshot(WELL, {}, decisions=decisions), job))
 
 
 def test_affinity_ranks_local_then_preferred_then_nearest() -> None:
@@ -65,7 +65,7 @@ def test_overflow_ranks_stale_loads_last_and_breaks_ties_by_latency() -> None:
 
 
 def test_round_robin_goes_through_all() -> None:
-    assert [extended("round-robin", turn=n)[0] for n in range(4)] == list(IDS)
+    assert [extended("round-robin", decisions=n)[0] for n in range(4)] == list(IDS)
 
 
 def test_latency_based_takes_the_nearest() -> None:
@@ -101,8 +101,8 @@ def test_weighted_draws_by_weight_and_the_same_for_one_job() -> None:
     assert first["us-west"] == 0
     assert 1050 < first["eu-north"] < 1350
     assert 450 < first["eu-west"] < 750
-    again = decide(rules, Snapshot(WELL, {}, turn=7), jobs[0])
-    assert again == decide(rules, Snapshot(WELL, {}, turn=8), jobs[0])
+    again = decide(rules, Snapshot(WELL, {}, decisions=7), jobs[0])
+    assert again == decide(rules, Snapshot(WELL, {}, decisions=8), jobs[0])
 
 
 def test_extras_are_refused_unless_allowed() -> None:
@@ -145,7 +145,7 @@ SNAPSHOTS = st.builds(
     Snapshot,
     st.dictionaries(st.sampled_from(IDS), HEALTHS),
     st.dictionaries(st.sampled_from(IDS), LOADS),
-    now=st.floats(0, 200), turn=st.integers(0, 50),
+    now=st.floats(0, 200), decisions=st.integers(0, 50),
 )  # fmt: skip
 METAS = st.builds(
     FederationMeta,
@@ -227,7 +227,7 @@ def test_a_delivery_ends_and_a_pinned_job_never_leaves(
     sent: list[tuple[str, bool]] = []
     while (attempt := delivery.next_attempt()) is not None:
         sent.append((attempt.region, attempt.is_repeat))
-        delivery.settle(reports.pop())
+        delivery.record_report(reports.pop())
 
     regions = list(dict.fromkeys(region for region, _ in sent))
     assert len(regions) <= (1 if job.region else rules.failover.attempts)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("store")
 Stubs = Callable[..., list[Stub]]
 
 
-def settle(attendant: Attendant) -> None:
+def run_until_idle(attendant: Attendant) -> None:
     """Run the loop until no call is in progress."""
 
     def is_idle() -> bool:
@@ -42,13 +42,13 @@ def test_regions_are_probed_once_an_interval(stubs: Stubs) -> None:
     federate(eu)
     prober = Prober()
 
-    settle(prober)
-    settle(prober)
+    run_until_idle(prober)
+    run_until_idle(prober)
     assert (eu.probes, health("eu").status) == (1, "healthy")
     assert health("us").checked_at is not None
 
     pass_time("eu", 10.1)
-    settle(prober)
+    run_until_idle(prober)
     assert eu.probes == 2
 
 
@@ -57,10 +57,10 @@ def test_interval_is_configurable(stubs: Stubs) -> None:
     (eu,) = stubs("eu")
     federate(eu, health_check={"interval_seconds": 100})
     prober = Prober()
-    settle(prober)
+    run_until_idle(prober)
 
     pass_time("eu", 90)
-    settle(prober)
+    run_until_idle(prober)
 
     assert eu.probes == 1
 
@@ -76,15 +76,15 @@ def test_and_4_3_d_dead_region_opens_after_five_probes_and_is_left_alone(
 
     for failures in range(1, 6):
         assert health("eu").breaker == "closed"
-        settle(prober)
+        run_until_idle(prober)
         assert health("eu").failures == failures
         pass_time("eu", 11)
     assert (health("eu").breaker, health("eu").status) == ("open", "unhealthy")
-    settle(prober)
+    run_until_idle(prober)
     assert eu.probes == 5
 
     pass_time("eu", 20)
-    settle(prober)
+    run_until_idle(prober)
     assert (eu.probes, health("eu").breaker) == (6, "open")
 
 
@@ -93,12 +93,12 @@ def test_region_that_is_back_heals_by_one_probe(stubs: Stubs) -> None:
     federate(eu, circuit_breaker={"failure_threshold": 1})
     eu.stop()
     prober = Prober()
-    settle(prober)
+    run_until_idle(prober)
     assert health("eu").breaker == "open"
     eu.start()
 
     pass_time("eu", 31)
-    settle(prober)
+    run_until_idle(prober)
 
     assert (health("eu").breaker, health("eu").status) == ("closed", "healthy")
 
@@ -117,7 +117,7 @@ def test_slow_region_holds_nobody_up(stubs: Stubs) -> None:
     assert health("eu").status == "unknown"
     until(lambda: eu.probes == 1)
     eu.is_held.set()
-    settle(prober)
+    run_until_idle(prober)
     assert health("eu").status == "healthy"
 
 
@@ -126,7 +126,7 @@ def test_disabled_region_is_not_probed(stubs: Stubs) -> None:
     federate(eu)
     put_region(eu.region(enabled=False))
 
-    settle(Prober())
+    run_until_idle(Prober())
 
     assert eu.requests == 0
 
@@ -139,12 +139,12 @@ def test_load_of_healthy_regions_is_collected_every_interval(stubs: Stubs) -> No
     federate(eu, ap)
     stored(2)
     aggregate_events()
-    settle(Prober())
+    run_until_idle(Prober())
     RegionHealth.objects.filter(region="us").update(status="healthy")
     counter = Counter()
 
-    settle(counter)
-    settle(counter)
+    run_until_idle(counter)
+    run_until_idle(counter)
 
     found = {one.region_id: (one.available, one.active) for one in RegionLoad.objects.all()}
     assert found == {"eu": (7, 2), "us": (2, 0)}
@@ -159,9 +159,9 @@ def test_region_that_does_not_tell_its_load_has_none(stubs: Stubs, stats: Any) -
     (eu,) = stubs("eu")
     eu.stats = stats
     federate(eu)
-    settle(Prober())
+    run_until_idle(Prober())
 
-    settle(Counter())
+    run_until_idle(Counter())
 
     assert not RegionLoad.objects.filter(region="eu").exists()
     assert str(health("eu").last_error).startswith("load: ")
@@ -179,7 +179,7 @@ def test_routers_go_by_their_own_view(stubs: Stubs) -> None:
     (eu,) = stubs("eu")
     federate(eu)
     eu.stop()
-    settle(Prober())
+    run_until_idle(Prober())
 
     shown = answer(send("GET", "federation/regions"))["regions"]
 
@@ -199,10 +199,10 @@ def test_call_that_fails_in_a_way_nobody_foresaw_is_a_failure_of_its_region(
 
     with monkeypatch.context() as patched:
         patched.setattr("federation.transport.Transport.send", fail)
-        settle(prober)
+        run_until_idle(prober)
     assert (health("eu").status, health("eu").last_error) == ("unhealthy", Reason.FAULT)
     assert "federation.call_failed" in caplog.text
     pass_time("eu", 11)
-    settle(prober)
+    run_until_idle(prober)
 
     assert health("eu").status == "healthy"

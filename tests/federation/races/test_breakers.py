@@ -8,11 +8,11 @@ from django.utils import timezone
 from federation.domain.breaker import Outcome, Permit, Rules
 from federation.domain.reading import read_region
 from federation.models import RegionHealth
-from federation.services.health.breakers import Verdict, admit, settle
+from federation.services.health.breakers import Verdict, admit, record_outcome
 from federation.services.registry.configure import delete_region, put_region
 from jobs.domain.events import Kind
 from tests.concurrency import at_once
-from tests.federation.wire import told
+from tests.federation.wire import event_data
 from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -64,20 +64,20 @@ def test_probe_that_nobody_told_of_is_forgotten_after_its_lease() -> None:
 
 @spec("FED-4.3-b")
 def test_failures_of_many_are_all_counted_and_open_it_once() -> None:
-    at_once([lambda: settle("eu", Permit(), FAILED, RULES)] * 4)
+    at_once([lambda: record_outcome("eu", Permit(), FAILED, RULES)] * 4)
     assert (row().breaker, row().failures) == ("closed", 4)
 
-    at_once([lambda: settle("eu", Permit(), FAILED, RULES)] * 6)
+    at_once([lambda: record_outcome("eu", Permit(), FAILED, RULES)] * 6)
 
     assert (row().breaker, row().failures) == ("open", 5)
-    assert len(told(Kind.CIRCUIT_OPENED)) == 1
+    assert len(event_data(Kind.CIRCUIT_OPENED)) == 1
     assert row().last_error == "HTTP 500"
 
 
 def test_success_starts_the_count_anew_and_writes_nothing_where_there_is_none() -> None:
-    settle("eu", Permit(), FAILED, RULES)
+    record_outcome("eu", Permit(), FAILED, RULES)
 
-    settle("eu", Permit(), DONE, RULES)
+    record_outcome("eu", Permit(), DONE, RULES)
 
     assert row().failures == 0
 
@@ -86,23 +86,23 @@ def test_probe_that_fails_opens_it_again_and_one_that_succeeds_closes_it() -> No
     is_now(breaker="open", opened_at=timezone.now() - timedelta(seconds=31), failures=5)
     permit = admit("eu", RULES)
     assert permit is not None
-    settle("eu", permit, FAILED, RULES)
+    record_outcome("eu", permit, FAILED, RULES)
     assert row().breaker == "open"
     assert admit("eu", RULES) is None
 
     is_now(opened_at=timezone.now() - timedelta(seconds=31))
     permit = admit("eu", RULES)
     assert permit is not None
-    settle("eu", permit, DONE, RULES)
+    record_outcome("eu", permit, DONE, RULES)
 
     assert (row().breaker, row().failures) == ("closed", 0)
-    assert len(told(Kind.CIRCUIT_CLOSED)) == 1
+    assert len(event_data(Kind.CIRCUIT_CLOSED)) == 1
 
 
 def test_what_became_of_a_call_to_a_deleted_region_is_forgotten() -> None:
     delete_region("eu")
 
-    settle("eu", Permit(), FAILED, RULES)
+    record_outcome("eu", Permit(), FAILED, RULES)
 
     assert admit("eu", RULES) is None
     assert RegionHealth.objects.count() == 0

@@ -187,14 +187,14 @@ def test_spokes_go_through_the_hub_and_work_alone_without_it(rig: Rig) -> None:
     pinned = {"type": "t", "args": [], "queue": "apart", "meta": {REGION: "ap"}}
     free = {"type": "t", "args": [], "queue": "apart", "meta": {REGION_AFFINITY: "overflow"}}
     eu, ap = rig.servers["eu"], rig.servers["ap"]
-    rig.ways["us", "ap"].cut()
+    rig.proxies["us", "ap"].cut()
     try:
         # us still sees ap as healthy, but cannot send a request to it directly
         answer = post(rig, "us", "federation/jobs", pinned)
         assert (answer.status_code, answer.json()["federation"]["target_region"]) == (201, "ap")
         assert ap.get(f"/ojs/v1/jobs/{answer.json()['job']['id']}") is not None
     finally:
-        rig.ways["us", "ap"].heal()
+        rig.proxies["us", "ap"].heal()
 
     eu.kill()
     try:

@@ -72,7 +72,7 @@ def later(ms: float) -> datetime:
     return NOON + timedelta(milliseconds=ms)
 
 
-def told(one: Replica, **changes: Any) -> dict[str, Any]:
+def encoded(one: Replica, **changes: Any) -> dict[str, Any]:
     """Return a revision in its JSON form, with changed members."""
     return {**encode(one), **changes}
 
@@ -86,7 +86,7 @@ def send(method: str, path: str, body: object = None, **headers: str) -> Any:
 
 def replicate(*jobs: object, status: int = 200, sent_at: str | None = None, **headers: Any) -> Any:
     """Send a batch of revisions and return the answer."""
-    shown = [told(one) if isinstance(one, Replica) else one for one in jobs]
+    shown = [encoded(one) if isinstance(one, Replica) else one for one in jobs]
     body = {"jobs": shown} | ({} if sent_at is None else {"sent_at": sent_at})
     answer = send("POST", "/federation/replicate", body, **headers)
     assert answer.status_code == status, answer.content

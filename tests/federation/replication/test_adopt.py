@@ -20,8 +20,8 @@ from federation.domain.meta import (
 from federation.domain.replica import Adoption, Replica
 from federation.models import FederatedJob
 from federation.services.replication.adopt import Order, adopt
+from federation.services.replication.close_adoptions import close_adoptions
 from federation.services.replication.replication import required
-from federation.services.replication.settle import settle_adoptions
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import Conflict, InvalidRequest, OJSError
 from jobs.domain.events import Kind
@@ -343,7 +343,7 @@ def adoption_of(job: Job, region: str = AP, **members: Any) -> Replica:
     return one
 
 
-def told() -> list[tuple[str | None, Any]]:
+def adoption_events() -> list[tuple[str | None, Any]]:
     """Return job and outcome of each event about a job of this region that was adopted."""
     found = Event.objects.filter(kind=Kind.FEDERATION_CONFLICT, job_id__isnull=False)
     return [(str(one.job_id), (one.data or {}).get("outcome")) for one in found]
@@ -358,11 +358,11 @@ def test_failover_what_still_waits_when_a_region_returns_is_cancelled(waits: Sta
     job = JobFactory.create(meta={FEDERATION_ID: new_id()}, state=waits)
     adoption_of(job)
 
-    assert settle_adoptions(required()) == 1
+    assert close_adoptions(required()) == 1
 
     assert state(job.id) is State.CANCELLED
-    assert told() == [(job.id, "cancelled")]
-    assert settle_adoptions(required()) == 0
+    assert adoption_events() == [(job.id, "cancelled")]
+    assert close_adoptions(required()) == 0
     assert_store_is_sound()
 
 
@@ -373,10 +373,10 @@ def test_failover_what_ran_when_a_region_returns_is_left_alone_and_told(has: Sta
     job = JobFactory.create(meta={FEDERATION_ID: new_id()}, state=has)
     adoption_of(job)
 
-    settle_adoptions(required())
+    close_adoptions(required())
 
     assert state(job.id) is has
-    assert told() == [(job.id, "ran")]
+    assert adoption_events() == [(job.id, "ran")]
 
 
 @pytest.mark.parametrize("change", [{"tenant": "mallory"}, {"federation_id": OTHER}])
@@ -386,10 +386,10 @@ def test_failover_nobody_ends_jobs_of_another_tenant_or_id(change: dict[str, Any
     job = federated()
     adoption_of(job, **change)
 
-    assert settle_adoptions(required()) == 1
+    assert close_adoptions(required()) == 1
 
     assert state(job.id) is State.AVAILABLE
-    assert told() == []
+    assert adoption_events() == []
 
 
 @spec("federation 6")
@@ -408,7 +408,7 @@ def test_failover_of_two_regions_that_adopted_the_same_job_the_later_copy_stays(
             )
         )  # fmt: skip
 
-    assert settle_adoptions(required()) == 2
+    assert close_adoptions(required()) == 2
 
     assert [state(job.id) for job in ours] == [State.AVAILABLE, State.CANCELLED]
 

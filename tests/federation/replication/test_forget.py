@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("store")
 Key = Callable[..., dict[str, Any]]
 
 
-def known(region: str) -> int:
+def count_copies(region: str) -> int:
     """Return the number of copies of a region's jobs."""
     return FederatedJob.objects.filter(origin_region=region).count()
 
@@ -53,7 +53,7 @@ def test_copies_of_a_region_that_left_the_registry_are_removed_with_what_was_not
     found = forget_copies(Order(EU, reason="sold"))
 
     assert (found.removed, found.is_done) == (5, True)
-    assert (known(EU), known(AP), known(LOCAL)) == (0, 1, 1)
+    assert (count_copies(EU), count_copies(AP), count_copies(LOCAL)) == (0, 1, 1)
     assert not ReplicationPeer.objects.filter(region=EU).exists()
     entry = Audit.objects.get(action="federation.copies_removed")
     assert (entry.target, entry.reason, entry.data["removed"]) == (EU, "sold", 5)
@@ -109,7 +109,7 @@ def test_region_that_is_registered_is_refused_and_nothing_goes() -> None:
     with pytest.raises(Conflict, match="is registered"):
         forget_copies(Order(EU))
 
-    assert known(EU) == 1
+    assert count_copies(EU) == 1
 
 
 def test_many_who_remove_at_once_remove_each_once() -> None:
@@ -120,7 +120,7 @@ def test_many_who_remove_at_once_remove_each_once() -> None:
     found = at_once([partial(forget_copies, Order(EU, limit=10)) for _ in range(4)])
 
     assert sum(one.removed for one in found) == 30
-    assert known(EU) == 0
+    assert count_copies(EU) == 0
 
 
 def ask(body: object = None, region: str = EU, **headers: str) -> Any:

@@ -29,13 +29,13 @@ from tests.federation.replication.rig import (
     NOON,
     capture,
     counts,
+    encoded,
     federate,
     federated,
     later,
     replica,
     replicate,
     send,
-    told,
 )
 from tests.jobs.api.conftest import new_key, with_keys
 from tests.spec import spec
@@ -67,7 +67,7 @@ def test_copy_says_where_it_comes_from() -> None:
     found = shown(one.federation_id)
     assert found["copies"] == [found["winner"]]
     assert found["winner"] == {
-        **told(one), "replicated_from": EU, "winner": True, "skewed": False,
+        **encoded(one), "replicated_from": EU, "winner": True, "skewed": False,
         "received_at": found["winner"]["received_at"],
     }  # fmt: skip
 
@@ -293,7 +293,7 @@ WRONG: dict[str, list[Any]] = {
 @spec("federation 6")
 def test_replication_revision_is_checked_member_by_member(name: str, value: object) -> None:
     federate()
-    answer = replicate(replica(), told(replica(), **{name: value}), replica(), status=400)
+    answer = replicate(replica(), encoded(replica(), **{name: value}), replica(), status=400)
 
     details = answer["error"]["details"]
     assert details["field"].startswith("jobs[1]")
@@ -302,11 +302,11 @@ def test_replication_revision_is_checked_member_by_member(name: str, value: obje
     assert FederatedJob.objects.count() == 0, "all of a batch, or none"
 
 
-@pytest.mark.parametrize("name", sorted(told(replica())))
+@pytest.mark.parametrize("name", sorted(encoded(replica())))
 @spec("federation 6")
 def test_replication_no_member_may_be_missing(name: str) -> None:
     federate()
-    partial_ = told(replica())
+    partial_ = encoded(replica())
     del partial_[name]
 
     assert replicate(partial_, status=400)["error"]["details"]["field"] == f"jobs[0].{name}"
@@ -320,8 +320,8 @@ def test_replication_no_member_may_be_missing(name: str) -> None:
         ({"jobs": {}}, "jobs"),
         ({"jobs": [5]}, "jobs[0]"),
         ({"jobs": [None]}, "jobs[0]"),
-        ({"jobs": [told(replica())], "sent_at": "now"}, "sent_at"),
-        ({"jobs": [told(replica())], "more": 1}, "more"),
+        ({"jobs": [encoded(replica())], "sent_at": "now"}, "sent_at"),
+        ({"jobs": [encoded(replica())], "more": 1}, "more"),
     ],
 )
 @spec("federation 6")
@@ -359,7 +359,7 @@ FULL = {"args": [1], "meta": {}, "envelope": {}}
 def test_payload_is_whole_and_of_this_job(payload: dict[str, Any], field: str) -> None:
     federate()
 
-    answer = replicate(told(replica(), **payload), status=400)
+    answer = replicate(encoded(replica(), **payload), status=400)
 
     assert answer["error"]["details"]["field"] == f"jobs[0].{field}"
 
@@ -370,7 +370,7 @@ def test_payload_of_a_copy_is_refused() -> None:
     one = replica()
     meta = {FEDERATION_ID: one.federation_id, REPLICATED_FROM: "ap"}
 
-    answer = replicate(told(one, **{**FULL, "meta": meta}), status=400)
+    answer = replicate(encoded(one, **{**FULL, "meta": meta}), status=400)
 
     assert answer["error"]["details"]["field"] == f"jobs[0].meta.{REPLICATED_FROM}"
 
@@ -418,7 +418,7 @@ def test_who_does_not_replicate_takes_no_copies(is_federated: bool) -> None:
 @spec("federation 6")
 def test_replication_surrogates_and_nul_are_refused() -> None:
     federate()
-    bad = told(replica(tenant="T"))
+    bad = encoded(replica(tenant="T"))
     for text in (b'"a\\u0000b"', b'"\\ud800"'):
         raw = orjson.dumps({"jobs": [bad]}).replace(b'"T"', text)
         answer = Client(raise_request_exception=False).post(
@@ -572,4 +572,4 @@ def test_replication_adoption_is_told() -> None:
 
     replicate(one)
 
-    assert shown(one.federation_id)["winner"]["adopts"] == told(one)["adopts"]
+    assert shown(one.federation_id)["winner"]["adopts"] == encoded(one)["adopts"]

@@ -12,7 +12,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from federation import queries
 from federation.models import FederatedJob
-from federation.queries import Key, Unsettled
+from federation.queries import Key, OpenAdoption
 from federation.services.replication.copies import copies
 from federation.services.replication.merge import merge
 from jobs.domain.ids import new_id
@@ -63,7 +63,7 @@ def merged() -> None:
     merge([*known, *(replica(federation_id=uuid(3 * n)) for n in range(30))], LOCAL)
 
 
-ADOPTIONS = [Unsettled(EU, uuid(151), "_default", uuid(150), NOON, LOCAL, uuid(150), None)]
+ADOPTIONS = [OpenAdoption(EU, uuid(151), "_default", uuid(150), NOON, LOCAL, uuid(150), None)]
 CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "adoptable": (lambda: queries.adoptable(EU, queue=None, most=50), FEW),
     "adopted": (lambda: queries.adopted(EU, {uuid(n): new_id() for n in range(1, 91, 3)}), FEW),
@@ -83,10 +83,10 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
         ),
         FEW,
     ),
-    "settle": (lambda: queries.settle([Key("_default", uuid(5), None)]), FEW),
-    "settled": (lambda: queries.settled(ADOPTIONS), FEW),
+    "correct_keys": (lambda: queries.correct_keys([Key("_default", uuid(5), None)]), FEW),
+    "close_adoptions": (lambda: queries.close_adoptions(ADOPTIONS), FEW),
     "transitions": (lambda: queries.transitions(STAMPS // 2, 0, LOCAL, 100), 2 * FEW),
-    "unsettled": (lambda: queries.unsettled(LOCAL, 50), FEW),
+    "open_adoptions": (lambda: queries.open_adoptions(LOCAL, 50), FEW),
     "waiting": (lambda: queries.waiting(EU, after=uuid(0), queue=None, batch=50), FEW),
 }
 

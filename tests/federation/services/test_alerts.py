@@ -35,7 +35,7 @@ Stubs = Callable[..., list[Stub]]
 KINDS = ("region_down", "region_open", "region_skewed", "replication_late")
 
 
-def told() -> list[tuple[str, str]]:
+def alerted() -> list[tuple[str, str]]:
     return [(one.kind, one.subject) for one in alerts_of(*KINDS)]
 
 
@@ -48,7 +48,7 @@ def test_region_that_is_down_is_told_with_why_until_it_answers(stubs: Stubs) -> 
     (eu,) = stubs("eu")
     federate(eu)
     probe("eu")
-    assert told() == []
+    assert alerted() == []
     eu.health = (503, {})
     probe("eu")
 
@@ -62,7 +62,7 @@ def test_region_that_is_down_is_told_with_why_until_it_answers(stubs: Stubs) -> 
     assert RegionHealth.objects.get(region="eu").status_at == since
     eu.health = (200, {"status": "ok"})
     probe("eu")
-    assert told() == []
+    assert alerted() == []
 
 
 def test_breaker_that_is_open_is_told_instead(stubs: Stubs) -> None:
@@ -94,7 +94,7 @@ def test_region_that_is_disabled_is_no_matter(stubs: Stubs) -> None:
 
     Region.objects.filter(id="eu").update(enabled=False)
 
-    assert told() == []
+    assert alerted() == []
 
 
 def test_clock_of_a_region_is_compared_with_the_one_here(stubs: Stubs) -> None:
@@ -111,13 +111,13 @@ def test_clock_of_a_region_is_compared_with_the_one_here(stubs: Stubs) -> None:
         Outcome.SUCCESS, None, Status.HEALTHY, 5.0,
         now() - timedelta(seconds=300),
     )  # fmt: skip
-    breakers.settle("eu", with_permit, off, registry().configured.breaker_rules)
+    breakers.record_outcome("eu", with_permit, off, registry().configured.breaker_rules)
 
     (alert,) = alerts_of(*KINDS)
     assert (alert.kind, alert.subject) == ("region_skewed", "eu")
     assert "behind" in alert.text
     probe("eu")
-    assert told() == []
+    assert alerted() == []
 
 
 def test_peer_that_is_late_is_told_from_when_it_was() -> None:
@@ -135,10 +135,10 @@ def test_peer_that_is_late_is_told_from_when_it_was() -> None:
     assert {one.subject: one.since for one in again} == first
     ReplicationPeer.objects.filter(region="eu").update(cursor=2**50)
     assert lag.watch() == 1
-    assert told() == [("replication_late", "ap")]
+    assert alerted() == [("replication_late", "ap")]
     rig.federate(enabled=False)
     assert lag.watch() == 0
-    assert told() == []
+    assert alerted() == []
 
 
 def test_worker_whose_clock_is_ahead_is_told() -> None:

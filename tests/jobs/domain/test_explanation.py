@@ -32,7 +32,7 @@ def closed(gate: str = "g", until: datetime | None = None, **more: Any) -> Gate:
 OPEN = Gate("o", GateState.OPEN, "o is open.")
 
 
-def told(gate: str, **facts: Any) -> Gate:
+def gate_of(gate: str, **facts: Any) -> Gate:
     """Return the gate with this name that the facts produce."""
     (found,) = [one for one in gates_of(JOB, FACTS | facts, None) if one.gate == gate]
     return found
@@ -58,19 +58,19 @@ def told(gate: str, **facts: Any) -> Gate:
 def test_limit_in_words(
     limit: dict[str, Any], words: str, is_closed: bool, until: datetime | None
 ) -> None:
-    found = told("limit", limits=[LIMIT | limit])
+    found = gate_of("limit", limits=[LIMIT | limit])
 
     assert words in found.message
     assert (found.name, found.is_closed, found.until) == ("k", is_closed, until)
 
 
 def test_lane_that_a_limit_holds_is_told_by_the_limit() -> None:
-    assert not told("lane", is_blocked=True, limits=[LIMIT | {"blocks": True}]).is_closed
-    assert "a limit it no longer has" in told("lane", is_blocked=True).message
+    assert not gate_of("lane", is_blocked=True, limits=[LIMIT | {"blocks": True}]).is_closed
+    assert "a limit it no longer has" in gate_of("lane", is_blocked=True).message
 
 
 def test_maintenance_without_end_or_reason() -> None:
-    found = told("maintenance", maintenance={"since": NOW, "until": None, "reason": None})
+    found = gate_of("maintenance", maintenance={"since": NOW, "until": None, "reason": None})
 
     assert found.message == "Maintenance is on: no job is handed out until it is switched off."
 

@@ -20,7 +20,7 @@ from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pool_cache, pools
 from tests.factories import stored, stored_ids
 from tests.jobs.api.admin.test_explain import closed, explained, gate, of_tenant
-from tests.scheduling.pools import fill, put, taken, turns
+from tests.scheduling.pools import fill, put, queue_order, taken
 from tests.spec import spec
 
 Keys = Callable[..., dict[str, str]]
@@ -194,7 +194,7 @@ def test_turns_tell_place_and_share_by_weight(api: Client) -> None:
     }  # fmt: skip
     assert "comes after a. Its share" in second["message"]
     assert (second["state"], second["numbers"]["place"]) == ("open", 1)
-    assert turns(2, pool="p") == "ab"
+    assert queue_order(2, pool="p") == "ab"
 
 
 @spec("FS-7.1")
@@ -202,16 +202,16 @@ def test_turns_of_a_strict_pool_come_in_their_order(api: Client) -> None:
     put("p", "a", "b", "c", strategy="strict")
     jobs = fill(a=2, c=1)
 
-    def told() -> dict[str, Any]:
+    def rotation_gate_of() -> dict[str, Any]:
         return gate(explained(api, jobs["c"][0]), "turns")
 
-    assert "comes after a (2 times)." in told()["message"]
-    assert told()["numbers"] == {"place": 2, "waited_turns": 0, "owed": 0}
+    assert "comes after a (2 times)." in rotation_gate_of()["message"]
+    assert rotation_gate_of()["numbers"] == {"place": 2, "waited_turns": 0, "owed": 0}
     taken(2, pool="p")
-    assert "queue c is next." in told()["message"]
+    assert "queue c is next." in rotation_gate_of()["message"]
     fill(a=120)
-    assert "comes after a (200 times), and more turns" in told()["message"]
-    assert "place" not in told()["numbers"]
+    assert "comes after a (200 times), and more turns" in rotation_gate_of()["message"]
+    assert "place" not in rotation_gate_of()["numbers"]
 
 
 @spec("FS-8.1")
@@ -223,7 +223,7 @@ def test_turn_that_is_owed_by_ratio_is_told(api: Client) -> None:
     for _ in range(8):
         found = gate(explained(api, jobs["b"][-1]), "turns")
         owed.append(found["numbers"]["owed"])
-        order += turns(1, pool="p")
+        order += queue_order(1, pool="p")
 
     assert [one == "b" for one in order] == [bool(one) for one in owed]
     assert 0 < sum(owed) < 8
@@ -234,7 +234,7 @@ def test_turn_that_is_owed_by_ratio_is_told(api: Client) -> None:
 def test_turn_that_is_owed_by_time_is_told(api: Client) -> None:
     put("p", "a", "b", strategy="strict", starvation_prevention={"min_dispatch_ratio": 0})
     jobs = fill(a=20, b=9)
-    turns(2, pool="p")
+    queue_order(2, pool="p")
     assert gate(explained(api, jobs["b"][0]), "turns")["numbers"]["owed"] == 0
     Ready.objects.update(enqueued_at=ago(31_000))
     long_ago = timezone.now() - timedelta(seconds=31)
@@ -246,7 +246,7 @@ def test_turn_that_is_owed_by_time_is_told(api: Client) -> None:
     assert (
         "It is owed a turn by starvation prevention: 2 of others have passed." in found["message"]
     )
-    assert turns(1, pool="p") == "b"
+    assert queue_order(1, pool="p") == "b"
 
 
 def test_queue_without_a_job_to_give_is_passed_over(api: Client) -> None:

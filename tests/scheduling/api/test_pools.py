@@ -8,7 +8,7 @@ from django.test import override_settings
 
 from jobs.models import Audit, Lease, Worker
 from tests.factories import stored_ids
-from tests.scheduling.pools import fill, get, put, refused, send, taken, turns
+from tests.scheduling.pools import fill, get, put, queue_order, refused, send, taken
 from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -196,7 +196,7 @@ def test_pool_in_use_a_pool_with_live_workers_is_deleted_by_force_only() -> None
     refused(send("GET", "admin/pools/p"), 404, "not_found")
     refused(send("DELETE", "admin/pools/p"), 404, "not_found")
     fill(a=1)
-    assert turns(queues=["a"]) == "a"
+    assert queue_order(queues=["a"]) == "a"
 
 
 def test_pool_in_use_a_pool_whose_workers_have_ended_is_deleted() -> None:
@@ -219,19 +219,19 @@ def test_pools_of_the_settings_govern_and_cannot_be_changed() -> None:
         assert get("admin/pools/gpu")["static"] is True
         refused(send("PUT", "admin/pools/gpu", {"queues": ["a"]}), 409, "x_pool_static")
         refused(send("DELETE", "admin/pools/gpu"), 409, "x_pool_static")
-        assert turns(2, queues=["g"]) == ""
-        assert turns(2, pool="gpu") == "g"
+        assert queue_order(2, queues=["g"]) == ""
+        assert queue_order(2, pool="gpu") == "g"
 
 
 # --- the pool of a worker -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["workers/heartbeat", "workers/register", "workers/fetch"])
+@pytest.mark.parametrize("path", ["workers/heartbeat", "workers/register", "workers/fetch"])
 @spec("FS-6.2-a")
-def test_a_worker_names_its_pool_in_any_first_request(way: str) -> None:
+def test_a_worker_names_its_pool_in_any_first_request(path: str) -> None:
     body = {"worker_id": "w1", "pool": "p", "queues": ["a"]}
 
-    assert send("POST", way, body).status_code == 200
+    assert send("POST", path, body).status_code == 200
 
     assert get("admin/workers/w1")["pool"] == "p"
 
@@ -257,33 +257,33 @@ def test_body_then_header_then_binding_name_the_pool() -> None:
     assert pools == ["one", "two", "three", None]
 
 
-@pytest.mark.parametrize("way", ["workers/heartbeat", "workers/register", "workers/fetch"])
+@pytest.mark.parametrize("path", ["workers/heartbeat", "workers/register", "workers/fetch"])
 @spec("FS-6.2-b")
-def test_a_worker_is_in_one_pool_alone(way: str) -> None:
+def test_a_worker_is_in_one_pool_alone(path: str) -> None:
     stored_ids(1, queue="a")
     beat("w1", pool="one")
     body = {"worker_id": "w1", "queues": ["a"]}
 
-    assert refused(send("POST", way, {**body, "pool": ["one", "two"]}), 422)["field"] == "pool"
-    details = refused(send("POST", way, {**body, "pool": "two"}), 409, "pool_conflict")
+    assert refused(send("POST", path, {**body, "pool": ["one", "two"]}), 422)["field"] == "pool"
+    details = refused(send("POST", path, {**body, "pool": "two"}), 409, "pool_conflict")
 
     assert details == {"worker_id": "w1", "pool": "one"}
     assert Worker.objects.get(id="w1").pool == "one"
     assert not Lease.objects.exists()
 
 
-@pytest.mark.parametrize("way", ["workers/heartbeat", "workers/fetch"])
+@pytest.mark.parametrize("path", ["workers/heartbeat", "workers/fetch"])
 @spec("FS-6.2-b")
-def test_a_worker_that_ended_may_come_back_in_another_pool(way: str) -> None:
+def test_a_worker_that_ended_may_come_back_in_another_pool(path: str) -> None:
     beat("w1", pool="one")
     assert send("DELETE", "workers/w1").status_code == 204
 
     body = {"worker_id": "w1", "queues": ["a"], "pool": "two"}
-    if way == "workers/fetch":  # a removed worker gets terminate until it sends a heartbeat
+    if path == "workers/fetch":  # a removed worker gets terminate until it sends a heartbeat
         beat("w1")
         Worker.objects.filter(id="w1").update(pool=None)
 
-    assert send("POST", way, body).status_code == 200
+    assert send("POST", path, body).status_code == 200
     assert Worker.objects.get(id="w1").pool == "two"
 
 
@@ -314,21 +314,21 @@ def test_registration_tells_how_to_live() -> None:
     assert details["field"] == "handlers"
 
 
-@pytest.mark.parametrize("way", ["heartbeat", "register"])
+@pytest.mark.parametrize("path", ["heartbeat", "register"])
 @spec("fair-scheduling 14.1")
-def test_worker_may_be_told_of_as_an_object(way: str) -> None:
+def test_worker_may_be_told_of_as_an_object(path: str) -> None:
     worker = {"id": "w1", "pool": "p", "queues": ["a"], "concurrency": 3, "handlers": ["mail.send"]}
 
-    answer = send("POST", f"workers/{way}", {"worker": worker, "hostname": "h"})
+    answer = send("POST", f"workers/{path}", {"worker": worker, "hostname": "h"})
 
     assert answer.status_code == 200, answer.content
     row = Worker.objects.get(id="w1")
     assert (row.pool, row.queues, row.concurrency, row.hostname) == ("p", ["a"], 3, "h")
-    if way == "register":
+    if path == "register":
         assert get("admin/workers/w1")["handlers"] == ["mail.send"]
 
 
-@pytest.mark.parametrize("way", ["heartbeat", "register"])
+@pytest.mark.parametrize("path", ["heartbeat", "register"])
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -340,9 +340,9 @@ def test_worker_may_be_told_of_as_an_object(way: str) -> None:
 )
 @spec("fair-scheduling 14.1")
 def test_worker_that_is_not_named_or_twice_is_refused(
-    way: str, body: dict[str, Any], field: str
+    path: str, body: dict[str, Any], field: str
 ) -> None:
-    assert refused(send("POST", f"workers/{way}", body), 400)["field"] == field
+    assert refused(send("POST", f"workers/{path}", body), 400)["field"] == field
     assert not Worker.objects.exists()
 
 
@@ -353,7 +353,7 @@ def test_a_deregistered_worker_gives_its_jobs_back_and_gets_none() -> None:
 
     assert send("DELETE", "workers/w1").status_code == 204
 
-    assert turns(worker_id="w1", queues=["a"]) == ""
+    assert queue_order(worker_id="w1", queues=["a"]) == ""
     assert [job["id"] for job in taken(worker_id="w2", queues=["a"])] == [job_id]
     refused(send("DELETE", "workers/nobody"), 404, "not_found")
     refused(send("DELETE", "workers/%00"), 400, "invalid_request")
@@ -368,8 +368,8 @@ def test_a_server_may_require_pools() -> None:
         assert refused(send("POST", "workers/fetch", {"queues": ["a"]}), 422)["field"] == "pool"
         body = {"queues": ["a"], "worker_id": "stranger"}
         assert refused(send("POST", "workers/fetch", body), 422)["field"] == "pool"
-        assert turns(queues=["a"], worker_id="w1") == "a"
-        assert turns(queues=["a"], pool="p") == "a"
+        assert queue_order(queues=["a"], worker_id="w1") == "a"
+        assert queue_order(queues=["a"], pool="p") == "a"
 
 
 @pytest.mark.parametrize("path", ["workers/register", "workers/heartbeat"])
@@ -392,7 +392,7 @@ def test_a_pool_called_default_has_the_workers_that_name_none() -> None:
     fill(a=1)
     with override_settings(OJS_SCHEDULING={"REQUIRE_POOL": True}):
         assert beat("w1") == 200
-        assert turns(queues=["a"], worker_id="w1") == "a"
+        assert queue_order(queues=["a"], worker_id="w1") == "a"
 
 
 def test_a_pool_may_name_the_queues_and_without_one_a_request_must() -> None:
@@ -401,8 +401,8 @@ def test_a_pool_may_name_the_queues_and_without_one_a_request_must() -> None:
     beat("w1", pool="p")
     beat("w2")
 
-    assert turns(2, pool="p") == "ab"
-    assert turns(worker_id="w1") == "a"
+    assert queue_order(2, pool="p") == "ab"
+    assert queue_order(worker_id="w1") == "a"
     assert refused(send("POST", "workers/fetch", {}), 400)["field"] == "queues"
     assert refused(send("POST", "workers/fetch", {"worker_id": "w2"}), 400)["field"] == "queues"
 
@@ -430,16 +430,16 @@ def test_concurrency_counts_over_all_queues_that_take_turns() -> None:
     fill(a=4, b=4)
     put("p", "a", "b", concurrency=5)
 
-    assert turns(9, pool="p") == "ababa"
-    assert turns(9, pool="p") == ""
+    assert queue_order(9, pool="p") == "ababa"
+    assert queue_order(9, pool="p") == ""
 
 
 def test_a_pool_has_its_own_queues_alone() -> None:
     fill(a=1, b=1)
     put("p", "a")
 
-    assert turns(9, queues=["b"], pool="p") == ""
-    assert turns(9, queues=["b", "a"], pool="p") == "a"
+    assert queue_order(9, queues=["b"], pool="p") == ""
+    assert queue_order(9, queues=["b", "a"], pool="p") == "a"
 
 
 @spec("FS-6.3-a")
@@ -448,14 +448,14 @@ def test_jobs_of_an_isolated_queue_go_to_its_pool_alone() -> None:
     put("gpu", "g", isolated=True)
     put("other", "g", "a")
 
-    assert turns(9, queues=["g", "a"]) == "aaa"
-    assert turns(9, pool="other") == ""
-    assert turns(1, pool="gpu", queues=["g", "a"]) == "g"
+    assert queue_order(9, queues=["g", "a"]) == "aaa"
+    assert queue_order(9, pool="other") == ""
+    assert queue_order(1, pool="gpu", queues=["g", "a"]) == "g"
     put("second", "g", isolated=True)  # D-FS-7: isolated pools may share a queue
-    assert turns(1, pool="second") == "g"
+    assert queue_order(1, pool="second") == "g"
     assert send("DELETE", "admin/pools/gpu").status_code == 204
     assert send("DELETE", "admin/pools/second").status_code == 204
-    assert turns(9, pool="other") == "g"
+    assert queue_order(9, pool="other") == "g"
 
 
 @spec("FS-6.3-b")
@@ -464,7 +464,7 @@ def test_without_isolation_any_pool_may_have_a_job() -> None:
     put("one", "q")
     put("two", "q")
 
-    assert [turns(1, pool="one"), turns(1, pool="two")] == ["q", "q"]
+    assert [queue_order(1, pool="one"), queue_order(1, pool="two")] == ["q", "q"]
 
 
 @spec("FS-5.2-c")
@@ -473,7 +473,7 @@ def test_the_pool_beats_what_the_request_prefers() -> None:
     put("p", "a", "b", strategy="strict")
 
     preferred = {"strategy": "weighted", "weights": {"b": 9}, "queues": ["b", "a"]}
-    assert turns(6, pool="p", **preferred) == "aaabbb"
+    assert queue_order(6, pool="p", **preferred) == "aaabbb"
 
 
 def test_a_pool_called_default_governs_workers_that_name_none() -> None:
@@ -481,11 +481,11 @@ def test_a_pool_called_default_governs_workers_that_name_none() -> None:
     put("default", "b", "a", strategy="strict", concurrency=4)
     beat("w1")
 
-    assert turns(9, queues=["a", "b"]) == "bbba"
-    assert turns(9, queues=["a", "b"], worker_id="w1") == ""
+    assert queue_order(9, queues=["a", "b"]) == "bbba"
+    assert queue_order(9, queues=["a", "b"], worker_id="w1") == ""
     shown = get("admin/pools/default")
     assert (shown["active_workers"], shown["active_jobs"]) == (1, 4)
-    assert turns(9, queues=["a"], pool="unknown") == "aa"
+    assert queue_order(9, queues=["a"], pool="unknown") == "aa"
 
 
 # --- the examples of the specification ------------------------------------------------------------

@@ -8,12 +8,12 @@ from django.test import override_settings
 
 from jobs.services.operate.queues import pause
 from tests.factories import stored_ids
-from tests.scheduling.pools import get, one_by_one, put, send, taken, turns
+from tests.scheduling.pools import get, one_by_one, put, queue_order, send, taken
 from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
-Way = Callable[..., list[str]]
+Fetching = Callable[..., list[str]]
 
 
 def in_batch(number: int, **body: Any) -> list[str]:
@@ -26,7 +26,9 @@ def one_at_a_time(number: int, **body: Any) -> list[str]:
     return [place for _ in range(number) for place in in_batch(1, **body)]
 
 
-both_ways = pytest.mark.parametrize("way", [in_batch, one_at_a_time], ids=["batch", "one by one"])
+both_sizes = pytest.mark.parametrize(
+    "fetching", [in_batch, one_at_a_time], ids=["batch", "one by one"]
+)
 
 
 @pytest.fixture(params=["pool", "list"])
@@ -60,56 +62,58 @@ def fill(*places: str) -> None:
         stored_ids(1, queue=place[0], priority=int(place[1:]))
 
 
-@both_ways
+@both_sizes
 @spec("D-FS-5")
-def test_the_queue_comes_first_where_nothing_else_is_said(way: Way, asked: dict[str, Any]) -> None:
+def test_the_queue_comes_first_where_nothing_else_is_said(
+    fetching: Fetching, asked: dict[str, Any]
+) -> None:
     fill("a0", "a0", "b9", "b9", "c5")
 
     assert get("admin/scheduling/config")["priority_scope"] == "queue"
-    assert way(5, **asked) == ["a0", "b9", "c5", "a0", "b9"]
+    assert fetching(5, **asked) == ["a0", "b9", "c5", "a0", "b9"]
 
 
-@both_ways
+@both_sizes
 @pytest.mark.usefixtures("over_all")
 @spec("D-FS-5")
 def test_the_highest_priority_of_all_queues_comes_first_and_equals_take_turns(
-    way: Way, asked: dict[str, Any]
+    fetching: Fetching, asked: dict[str, Any]
 ) -> None:
     fill("a0", "a0", "a5", "b9", "b9", "b0", "c5", "c5", "c-1")
 
     assert get("admin/scheduling/config")["priority_scope"] == "global"
-    assert way(9, **asked) == ["b9", "b9", "a5", "c5", "c5", "b0", "a0", "a0", "c-1"]
+    assert fetching(9, **asked) == ["b9", "b9", "a5", "c5", "c5", "b0", "a0", "a0", "c-1"]
 
 
-@both_ways
+@both_sizes
 @pytest.mark.usefixtures("over_all")
 @spec("FS-9.3-a")
-def test_a_narrowed_claim_goes_by_the_priorities_it_may_see(way: Way) -> None:
+def test_a_narrowed_claim_goes_by_the_priorities_it_may_see(fetching: Fetching) -> None:
     stored_ids(1, queue="a", meta={"tenant_id": "t"})
     stored_ids(1, queue="b", priority=3, meta={"tenant_id": "t"})
     stored_ids(1, queue="a", priority=2, meta={"tenant_id": "t"})
     stored_ids(1, queue="a", priority=9)
 
-    assert way(4, queues=["a", "b"]) == ["a9", "b3", "a2", "a0"]
+    assert fetching(4, queues=["a", "b"]) == ["a9", "b3", "a2", "a0"]
 
 
-@both_ways
+@both_sizes
 @spec("D-FS-5")
-def test_strict_queues_of_equal_priority_come_in_their_order(way: Way) -> None:
+def test_strict_queues_of_equal_priority_come_in_their_order(fetching: Fetching) -> None:
     configure("global", default_strategy="strict")
     fill("a0", "a0", "a5", "b5", "b5", "c9")
 
-    assert way(6, queues=["a", "b", "c"]) == ["c9", "a5", "b5", "b5", "a0", "a0"]
+    assert fetching(6, queues=["a", "b", "c"]) == ["c9", "a5", "b5", "b5", "a0", "a0"]
 
 
-@both_ways
+@both_sizes
 @spec("D-FS-5")
-def test_weighted_queues_of_equal_priority_share(way: Way) -> None:
+def test_weighted_queues_of_equal_priority_share(fetching: Fetching) -> None:
     configure("global")
     put("p", strategy="weighted", queues={"a": 2, "b": 1, "c": 1})
     fill(*["a1"] * 4, *["b1"] * 2, *["c0"] * 2)
 
-    assert way(8, pool="p") == ["a1", "b1", "a1", "a1", "b1", "a1", "c0", "c0"]
+    assert fetching(8, pool="p") == ["a1", "b1", "a1", "a1", "b1", "a1", "c0", "c0"]
 
 
 @spec("D-FS-5")
@@ -122,16 +126,16 @@ def test_a_high_job_that_cannot_start_holds_back_none_below_it() -> None:
     assert in_batch(4, queues=["a", "b", "c"]) == ["c8", "c7", "b5"]
 
 
-@both_ways
+@both_sizes
 @spec("D-FS-5")
-def test_owed_queues_still_win(way: Way) -> None:
+def test_owed_queues_still_win(fetching: Fetching) -> None:
     configure("global")
     put("p", "a", "b", strategy="strict", starvation_prevention={
         "enabled": True, "rotation_interval": "PT1H", "min_dispatch_ratio": 0.25,
     })  # fmt: skip
     fill(*["a9"] * 12, *["b0"] * 12)
 
-    order = way(12, pool="p")
+    order = fetching(12, pool="p")
 
     assert all("b0" in order[n : n + 4] for n in range(9))
     assert order.count("a9") >= 6
@@ -141,9 +145,9 @@ def test_owed_queues_still_win(way: Way) -> None:
 def test_a_change_counts_for_the_next_fetch_and_is_undone_by_leaving_it_out() -> None:
     fill("a0", "a0", "b9", "b9")
 
-    assert turns(1, queues=["a", "b"]) == "a"
+    assert queue_order(1, queues=["a", "b"]) == "a"
     configure("global")
     assert one_by_one(1, queues=["a", "b"]) == "b"
     assert send("PUT", "admin/scheduling/config", {}).status_code == 200
     assert get("admin/scheduling/config")["priority_scope"] == "queue"
-    assert turns(1, queues=["a", "b"]) == "a"
+    assert queue_order(1, queues=["a", "b"]) == "a"

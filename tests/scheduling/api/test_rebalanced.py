@@ -8,7 +8,7 @@ from django.test import override_settings
 
 from jobs.models import Event
 from tests.concurrency import wait_until_complete
-from tests.scheduling.conftest import told
+from tests.scheduling.conftest import event_data
 from tests.scheduling.pools import get, put, send
 from tests.spec import spec
 
@@ -20,7 +20,7 @@ REBALANCED = 92
 @spec("FS-11.1-a")
 def test_a_change_is_told_with_what_was_and_what_is() -> None:
     put("p", "a", "b")
-    assert not told(REBALANCED)
+    assert not event_data(REBALANCED)
 
     put("p", "a", "b", strategy="weighted", weights={"a": 3}, status=200)
     wait_until_complete()
@@ -51,7 +51,7 @@ def test_a_change_of_strategy_weights_or_queues_is_told(queues: str, body: dict[
 
     put("p", *queues, status=200, **body)
 
-    (event,) = told(REBALANCED)
+    (event,) = event_data(REBALANCED)
     assert event["previous_weights"] == {"a": 3, "b": 1}
     assert [*event["new_weights"]] == [*sorted(queues)]
 
@@ -63,7 +63,7 @@ def test_other_changes_new_pools_and_their_ends_are_not_told() -> None:
         put("p", "a", "b", status=200, **body)
     send("DELETE", "admin/pools/p")
 
-    assert not told(REBALANCED)
+    assert not event_data(REBALANCED)
 
 
 def test_a_refused_change_is_not_told() -> None:
@@ -73,7 +73,7 @@ def test_a_refused_change_is_not_told() -> None:
     answer = send("PUT", "admin/pools/p", {"queues": ["b"], "tenant_fairness": {}})
 
     assert answer.status_code == 409
-    assert not told(REBALANCED)
+    assert not event_data(REBALANCED)
 
 
 def test_who_wants_no_such_events_sees_none() -> None:
@@ -107,4 +107,4 @@ def test_other_changes_of_the_defaults_are_not_told() -> None:
 
     assert send("PUT", "admin/scheduling/config", body).status_code == 200
 
-    assert not told(REBALANCED)
+    assert not event_data(REBALANCED)

@@ -19,26 +19,28 @@ from tests.scheduling.pools import (
     of_tenant,
     one_by_one,
     put,
+    queue_order,
     refused,
     send,
     taken,
-    turns,
 )
 from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
 
-AS_ONE: Callable[..., str] = turns
-Way = Callable[..., str]
-both_ways = pytest.mark.parametrize("way", [turns, one_by_one], ids=["batch", "one by one"])
+AS_ONE: Callable[..., str] = queue_order
+Fetching = Callable[..., str]
+both_sizes = pytest.mark.parametrize(
+    "fetching", [queue_order, one_by_one], ids=["batch", "one by one"]
+)
 
 
-@both_ways
+@both_sizes
 @spec("FS-7.1-a")
-def test_round_robin_takes_one_job_of_each_queue_per_cycle(way: Way) -> None:
+def test_round_robin_takes_one_job_of_each_queue_per_cycle(fetching: Fetching) -> None:
     fill(a=3, b=3, c=1)
 
-    assert way(7, queues=["a", "b", "c"]) == "abcabab"
+    assert fetching(7, queues=["a", "b", "c"]) == "abcabab"
 
 
 @spec("FS-7.1-a")
@@ -46,7 +48,7 @@ def test_the_cycle_goes_on_where_the_last_fetch_of_any_worker_ended() -> None:
     fill(a=9, b=9, c=9)
     put("p", "a", "b", "c")
 
-    assert [turns(n, pool="p") for n in (2, 2, 1, 4)] == ["ab", "ca", "b", "cabc"]
+    assert [queue_order(n, pool="p") for n in (2, 2, 1, 4)] == ["ab", "ca", "b", "cabc"]
 
 
 @spec("FS-7.1-b")
@@ -54,25 +56,25 @@ def test_round_robin_is_the_default() -> None:
     fill(a=2, b=2)
     put("p", "a", "b")
 
-    assert turns(4, pool="p") == "abab"
+    assert queue_order(4, pool="p") == "abab"
 
 
 @spec("FS-5.2-a")
 def test_a_queue_never_served_comes_first() -> None:
     fill(a=5)
-    assert turns(3, queues=["a", "b"]) == "aaa"
+    assert queue_order(3, queues=["a", "b"]) == "aaa"
     fill(b=3)
 
-    assert turns(3, queues=["a", "b"]) == "bab"
+    assert queue_order(3, queues=["a", "b"]) == "bab"
 
 
-@both_ways
+@both_sizes
 @spec("FS-7.2-b")
-def test_least_loaded_takes_from_the_deepest_queue(way: Way) -> None:
+def test_least_loaded_takes_from_the_deepest_queue(fetching: Fetching) -> None:
     fill(a=10, b=3)
     put("p", "a", "b", strategy="least-loaded")
 
-    assert way(13, pool="p") == "aaaaaaaabab" + "ab"
+    assert fetching(13, pool="p") == "aaaaaaaabab" + "ab"
 
 
 @spec("FS-7.2-a")
@@ -90,13 +92,13 @@ def test_least_loaded_gives_a_worker_no_more_than_it_can_run() -> None:
     assert len(taken(5, worker_id="w1")) == 1
 
 
-@both_ways
+@both_sizes
 @spec("FS-7.3-a")
-def test_weighted_shares_are_proportional_at_any_moment(way: Way) -> None:
+def test_weighted_shares_are_proportional_at_any_moment(fetching: Fetching) -> None:
     fill(a=40, b=40, c=40)
     put("p", strategy="weighted", queues={"a": 3, "b": 2, "c": 1})
 
-    order = way(60, pool="p")
+    order = fetching(60, pool="p")
 
     assert counts(order) == {"a": 30, "b": 20, "c": 10}
     for n in range(0, 60, 6):
@@ -108,7 +110,7 @@ def test_a_queue_of_any_weight_is_served_within_a_bound() -> None:
     fill(a=1002, b=1)
     put("p", strategy="weighted", queues={"a": 1000, "b": 1})
 
-    order = "".join(turns(100, pool="p") for _ in range(11))
+    order = "".join(queue_order(100, pool="p") for _ in range(11))
 
     assert order.index("b") <= 1002
 
@@ -117,23 +119,23 @@ def test_a_queue_of_any_weight_is_served_within_a_bound() -> None:
 def test_queue_that_was_empty_does_not_catch_up() -> None:
     fill(a=60)
     put("p", "a", "b", strategy="weighted")
-    turns(20, pool="p")
+    queue_order(20, pool="p")
     fill(b=60)
 
-    assert counts(turns(20, pool="p")) == {"a": 10, "b": 10}
+    assert counts(queue_order(20, pool="p")) == {"a": 10, "b": 10}
 
 
 @spec("FS-7.3")
 def test_nor_one_that_comes_when_all_were_empty() -> None:
     fill(a=20)
     put("p", "a", "b", "c", strategy="weighted")
-    turns(20, pool="p")
-    assert turns(1, pool="p") == ""
+    queue_order(20, pool="p")
+    assert queue_order(1, pool="p") == ""
     fill(b=20, c=20)
-    turns(10, pool="p")
+    queue_order(10, pool="p")
     fill(a=20)
 
-    assert counts(turns(12, pool="p")) == {"a": 4, "b": 4, "c": 4}
+    assert counts(queue_order(12, pool="p")) == {"a": 4, "b": 4, "c": 4}
 
 
 @spec("FS-5.2-b")
@@ -141,10 +143,10 @@ def test_a_worker_without_a_pool_may_say_how() -> None:
     fill(a=20, b=20)
 
     both = ["a", "b"]
-    assert turns(4, queues=both, strategy="strict") == "aaaa"
-    weighted = turns(8, queues=both, strategy="weighted", weights={"a": 3, "b": 1})
+    assert queue_order(4, queues=both, strategy="strict") == "aaaa"
+    weighted = queue_order(8, queues=both, strategy="weighted", weights={"a": 3, "b": 1})
     assert counts(weighted) == {"a": 6, "b": 2}
-    assert counts(turns(8, queues=both, weights={"b": 3})) == {"a": 2, "b": 6}
+    assert counts(queue_order(8, queues=both, weights={"b": 3})) == {"a": 2, "b": 6}
     details = refused(send("POST", "workers/fetch", {"queues": both, "weights": {"c": 3}}), 422)
     assert details["field"] == "weights"
 
@@ -158,9 +160,9 @@ def test_the_default_strategy_is_configured() -> None:
 
     assert answer.status_code == 200
     assert get("admin/scheduling/config")["default_strategy"] == "strict"
-    assert turns(5, queues=["a", "b"]) == "aaaab"
+    assert queue_order(5, queues=["a", "b"]) == "aaaab"
     send("PUT", "admin/scheduling/config", {})
-    assert turns(2, queues=["b", "a"]) == "bb"
+    assert queue_order(2, queues=["b", "a"]) == "bb"
 
 
 def test_the_configuration_is_checked() -> None:
@@ -178,10 +180,10 @@ def test_a_paused_queue_is_passed_over_without_losing_its_turn() -> None:
     fill(a=9, b=9)
     put("p", "a", "b")
     pause("a")
-    assert turns(3, pool="p") == "bbb"
+    assert queue_order(3, pool="p") == "bbb"
 
     resume("a")
-    assert turns(4, pool="p") == "abab"
+    assert queue_order(4, pool="p") == "abab"
 
 
 def test_strict_and_single_queues_leave_no_trace_of_turns() -> None:
@@ -189,20 +191,20 @@ def test_strict_and_single_queues_leave_no_trace_of_turns() -> None:
     put("s", "a", "b", strategy="strict")
     put("p", "a", "b")
 
-    turns(1, pool="s")
-    turns(1, queues=["a"])
-    turns(1, queues=["a"], pool="p")
+    queue_order(1, pool="s")
+    queue_order(1, queues=["a"])
+    queue_order(1, queues=["a"], pool="p")
     assert not Turn.objects.exists()
 
-    turns(1, pool="p")
-    turns(1, pool="p")
+    queue_order(1, pool="p")
+    queue_order(1, pool="p")
     assert Turn.objects.count() == 1
 
 
 def test_turns_that_nobody_took_for_a_day_are_forgotten() -> None:
     fill(a=4, b=4)
-    turns(1, queues=["a", "b"])
-    turns(1, queues=["b", "a"])
+    queue_order(1, queues=["a", "b"])
+    queue_order(1, queues=["b", "a"])
     day = 86_400_000
     assert rotations.prune(day) == 0
 
@@ -217,13 +219,13 @@ def test_turns_that_nobody_took_for_a_day_are_forgotten() -> None:
 # --- starvation -----------------------------------------------------------------------------------
 
 
-@both_ways
+@both_sizes
 @spec("FS-8.2-a")
-def test_each_backlogged_queue_has_its_share_of_any_ten_turns(way: Way) -> None:
+def test_each_backlogged_queue_has_its_share_of_any_ten_turns(fetching: Fetching) -> None:
     fill(c=200, l=200)
     put("p", "c", "l", strategy="strict", starvation_prevention=PREVENTED)
 
-    order = "".join(way(50, pool="p") for _ in range(4))
+    order = "".join(fetching(50, pool="p") for _ in range(4))
 
     assert all("l" in order[n : n + 10] for n in range(191))
     assert 20 <= order.count("l") <= 24 + 1  # FS-8.2-b: the rest is strict
@@ -235,7 +237,7 @@ def test_ten_queues_of_a_tenth_rotate() -> None:
     fill(**dict.fromkeys(names, 10))
     put("p", *names, strategy="strict", starvation_prevention=PREVENTED)
 
-    order = turns(100, pool="p")
+    order = queue_order(100, pool="p")
 
     assert all(set(order[n : n + 10]) == set(names) for n in range(91))
 
@@ -244,10 +246,10 @@ def test_ten_queues_of_a_tenth_rotate() -> None:
 def test_an_empty_queue_collects_no_credit() -> None:
     fill(c=60)
     put("p", "c", "l", strategy="strict", starvation_prevention=PREVENTED)
-    turns(40, pool="p")
+    queue_order(40, pool="p")
     fill(l=30)
 
-    order = turns(20, pool="p")
+    order = queue_order(20, pool="p")
 
     assert order[:7] == "c" * 7
     assert order.count("l") in {2, 3}
@@ -260,13 +262,13 @@ def test_a_queue_that_waited_for_the_interval_is_next(strategy: str) -> None:
     put("p", strategy=strategy, queues={"c": 1000, "l": 1}, starvation_prevention={
         "enabled": True, "min_dispatch_ratio": 0, "rotation_interval": "PT30S",
     })  # fmt: skip
-    assert turns(1, pool="p") == "c"
+    assert queue_order(1, pool="p") == "c"
     if strategy == "strict":
-        assert turns(5, pool="p") == "ccccc"
+        assert queue_order(5, pool="p") == "ccccc"
 
     make_older(timedelta(seconds=31))
 
-    assert turns(3, pool="p") == "lcc"
+    assert queue_order(3, pool="p") == "lcc"
 
 
 def make_older(by: timedelta) -> None:
@@ -282,11 +284,11 @@ def test_a_queue_nobody_looked_at_while_it_was_empty_did_not_starve() -> None:
     put("p", "c", "l", strategy="strict", starvation_prevention={
         "enabled": True, "min_dispatch_ratio": 0, "rotation_interval": "PT30S",
     })  # fmt: skip
-    turns(1, pool="p")
+    queue_order(1, pool="p")
     make_older(timedelta(seconds=31))
     Ready.objects.update(enqueued_at=ago(0))
 
-    assert turns(3, pool="p") == "ccc"
+    assert queue_order(3, pool="p") == "ccc"
 
 
 # --- tenants --------------------------------------------------------------------------------------

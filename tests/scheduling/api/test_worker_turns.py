@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from jobs.services.lanes import bindings
-from tests.scheduling.pools import counts, fill, get, put, refused, send, taken, turns
+from tests.scheduling.pools import counts, fill, get, put, queue_order, refused, send, taken
 from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -113,7 +113,7 @@ def test_weights_of_queues_that_a_fetch_leaves_out_are_left_out() -> None:
     fill(critical=9, default=9)
     register(weights=WEIGHTS)
 
-    assert counts(turns(8, worker_id="w1", queues=["critical"])) != {}
+    assert counts(queue_order(8, worker_id="w1", queues=["critical"])) != {}
 
 
 @pytest.mark.parametrize("path", [*PATHS, "workers/fetch"])

@@ -25,7 +25,7 @@ def pool(name: str, *queues: str, rotation_ms: int = 30_000, isolated: bool = Fa
 
 
 @pytest.mark.parametrize(
-    ("wait", "lasts_ms", "is_told"),
+    ("wait", "lasts_ms", "is_reported"),
     [
         (Wait(at(0)), 60_000, False),
         (Wait(at(0), last_at=at(-5)), 60_000, False),
@@ -37,9 +37,9 @@ def pool(name: str, *queues: str, rotation_ms: int = 30_000, isolated: bool = Fa
     ],
 )
 def test_a_wait_lasts_from_when_it_was_seen_or_from_the_last_start(
-    wait: Wait, lasts_ms: int, *, is_told: bool
+    wait: Wait, lasts_ms: int, *, is_reported: bool
 ) -> None:
-    assert (wait.lasts_ms(at(60)), wait.is_told) == (lasts_ms, is_told)
+    assert (wait.lasts_ms(at(60)), wait.is_reported) == (lasts_ms, is_reported)
 
 
 def test_a_queue_of_several_pools_goes_by_the_most_impatient() -> None:

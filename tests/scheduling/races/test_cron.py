@@ -26,8 +26,8 @@ from scheduling.domain.overlap import Overlap
 from scheduling.models import CronEntry, CronRun, CronTurn
 from scheduling.services.cron_fire import fire
 from scheduling.services.cron_register import Changes, change, delete
+from scheduling.services.cron_slots import pass_on_forgotten
 from scheduling.services.cron_trigger import trigger
-from scheduling.services.cron_turns import pass_on_forgotten
 from tests.asserts import assert_store_is_sound, state
 from tests.concurrency import at_once, threads, until, wait_until_blocked
 from tests.scheduling.conftest import ANYBODY, allow_all, entry, make_due, registered

@@ -15,7 +15,7 @@ from scheduling.services import watch as module
 from scheduling.services.watch import watch
 from tests.concurrency import at_once, threads
 from tests.factories import stored_ids
-from tests.scheduling.conftest import told
+from tests.scheduling.conftest import event_data
 from tests.scheduling.pools import taken
 from tests.spec import spec
 
@@ -53,8 +53,8 @@ def test_many_loops_tell_of_an_episode_once() -> None:
     numbers = at_once([watch] * 8)
 
     assert sum(numbers) == len(QUEUES) + 1
-    assert len(told(STARVED)) == len(QUEUES)
-    assert len(told(OVERLOADED)) == 1
+    assert len(event_data(STARVED)) == len(QUEUES)
+    assert len(event_data(OVERLOADED)) == 1
 
 
 def test_a_look_leaves_another_one_alone() -> None:
@@ -63,7 +63,7 @@ def test_a_look_leaves_another_one_alone() -> None:
         assert dispatches.watches_alone()
         with threads(1) as start:
             assert start(watch).result() == 0
-    assert not told(STARVED)
+    assert not event_data(STARVED)
 
     assert watch() == len(QUEUES) + 1
 
@@ -74,8 +74,8 @@ def test_what_a_killed_loop_had_not_committed_is_told_by_the_next() -> None:
     transaction.set_autocommit(False)
     assert watch() == len(QUEUES) + 1
     connection.close()  # as if the process had been killed
-    assert not told(STARVED)
+    assert not event_data(STARVED)
 
     assert watch() == len(QUEUES) + 1
     assert watch() == 0
-    assert len(told(STARVED)) == len(QUEUES)
+    assert len(event_data(STARVED)) == len(QUEUES)

@@ -47,13 +47,13 @@ class Served:
         )["jobs"]  # fmt: skip
         return found
 
-    def turns(self, count: int = 1, **body: Any) -> str:
+    def queue_order(self, count: int = 1, **body: Any) -> str:
         """Fetch and return the names of the queues, in order."""
         return "".join(job["queue"] for job in self.fetch(count, **body))
 
     def one_by_one(self, number: int, **body: Any) -> str:
         """Fetch `number` times, one job each."""
-        return "".join(self.turns(1, **body) for _ in range(number))
+        return "".join(self.queue_order(1, **body) for _ in range(number))
 
     def ack(self, job: dict[str, Any], worker_id: str | None = None) -> None:
         """Complete a job."""

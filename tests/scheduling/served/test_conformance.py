@@ -87,10 +87,10 @@ def test_fs_r001_pools_have_queues_and_a_limit_of_active_jobs(served: Served) ->
     served.fill(a=5, b=5, c=5)
     served.put("p", "a", "b", concurrency=4)
 
-    got = at_once([partial(served.turns, 3, pool="p") for _ in range(4)])
+    got = at_once([partial(served.queue_order, 3, pool="p") for _ in range(4)])
 
     assert Counter("".join(got)) == {"a": 2, "b": 2}
-    assert served.turns(1, pool="p", queues=["c"]) == ""
+    assert served.queue_order(1, pool="p", queues=["c"]) == ""
 
 
 def test_fs_r002_weights_are_configurable_and_shares_follow_them(served: Served) -> None:
@@ -140,7 +140,7 @@ def test_fs_r003_starving_queues_are_rotated_in(served: Served) -> None:
 def test_fs_r004_statistics_show_what_each_queue_was_given(served: Served) -> None:
     served.fill(a=4, b=4)
     served.put("p", "a", "b")
-    assert served.turns(4, pool="p") == "abab"
+    assert served.queue_order(4, pool="p") == "abab"
 
     found = served.send("GET", "admin/scheduling/stats")
 

@@ -11,7 +11,7 @@ from tests.scheduling.pools import PREVENTED
 from tests.scheduling.served.conftest import Served
 from tests.spec import spec
 
-both_ways = pytest.mark.parametrize("way", ["turns", "one_by_one"])
+both_sizes = pytest.mark.parametrize("fetching", ["queue_order", "one_by_one"])
 
 
 @spec("FS-6.1-b")
@@ -90,15 +90,15 @@ def test_without_isolation_any_pool_may_have_a_job(served: Served) -> None:
     served.put("a", "q")
     served.put("b", "q")
 
-    assert [served.turns(pool=pool) for pool in "ab"] == ["q", "q"]
+    assert [served.queue_order(pool=pool) for pool in "ab"] == ["q", "q"]
 
 
-@both_ways
+@both_sizes
 @spec("FS-7.1-a")
-def test_round_robin_takes_one_job_of_each_queue_per_cycle(served: Served, way: str) -> None:
+def test_round_robin_takes_one_job_of_each_queue_per_cycle(served: Served, fetching: str) -> None:
     served.fill(a=3, b=3, c=1)
 
-    assert getattr(served, way)(7, queues=["a", "b", "c"]) == "abcabab"
+    assert getattr(served, fetching)(7, queues=["a", "b", "c"]) == "abcabab"
 
 
 @spec("FS-7.1-b")
@@ -124,22 +124,22 @@ def test_least_loaded_gives_a_worker_what_it_can_run(served: Served) -> None:
     assert len(served.fetch(5, worker_id="w1")) == 1
 
 
-@both_ways
+@both_sizes
 @spec("FS-7.2-b")
-def test_least_loaded_takes_from_the_deepest_queue(served: Served, way: str) -> None:
+def test_least_loaded_takes_from_the_deepest_queue(served: Served, fetching: str) -> None:
     served.fill(a=10, b=3)
     served.put("p", "a", "b", strategy="least-loaded")
 
-    assert getattr(served, way)(13, pool="p") == "aaaaaaaabab" + "ab"
+    assert getattr(served, fetching)(13, pool="p") == "aaaaaaaabab" + "ab"
 
 
-@both_ways
+@both_sizes
 @spec("FS-7.3-a")
-def test_dispatches_are_proportional_to_weights(served: Served, way: str) -> None:
+def test_dispatches_are_proportional_to_weights(served: Served, fetching: str) -> None:
     served.fill(a=60, b=60, c=60)
     served.put("p", strategy="weighted", queues={"a": 3, "b": 2, "c": 1})
 
-    found = Counter(getattr(served, way)(60, pool="p"))
+    found = Counter(getattr(served, fetching)(60, pool="p"))
 
     assert found == {"a": 30, "b": 20, "c": 10}
 
@@ -149,7 +149,7 @@ def test_a_queue_of_any_weight_is_served_within_a_bound(served: Served) -> None:
     served.fill(a=1002, b=1)
     served.put("p", strategy="weighted", queues={"a": 1000, "b": 1})
 
-    order = "".join(served.turns(100, pool="p") for _ in range(11))
+    order = "".join(served.queue_order(100, pool="p") for _ in range(11))
 
     assert order.index("b") <= 1002
 
@@ -164,20 +164,22 @@ def test_a_queue_that_waited_for_the_interval_is_next(served: Served) -> None:
     # the first queue has far more jobs than a client can fetch in a second
     order = ""
     while "l" not in order and served.fetch(1, queues=["other"]) == []:
-        order += served.turns(pool="p")
+        order += served.queue_order(pool="p")
         assert len(order) < 2000
 
     assert order[0] == "c"
     assert order[-1] == "l"
 
 
-@both_ways
+@both_sizes
 @spec("FS-8.2-a", "FS-8.2-b")
-def test_each_queue_has_its_least_share_and_the_rest_is_strict(served: Served, way: str) -> None:
+def test_each_queue_has_its_least_share_and_the_rest_is_strict(
+    served: Served, fetching: str
+) -> None:
     served.fill(c=220, l=220)
     served.put("p", "c", "l", strategy="strict", starvation_prevention=PREVENTED)
 
-    order = "".join(getattr(served, way)(50, pool="p") for _ in range(4))
+    order = "".join(getattr(served, fetching)(50, pool="p") for _ in range(4))
 
     at = [n for n, queue in enumerate(order) if queue == "l"]
     assert all(later - before <= 10 for before, later in pairwise([-1, *at, 200]))

@@ -27,7 +27,7 @@ from scheduling.domain.overlap import MAX_WAITING, Overlap
 from scheduling.models import KEPT, CronEntry, CronRun, CronTurn
 from scheduling.services.cron_fire import due_in_ms, fire
 from scheduling.services.cron_register import Changes, change, delete, switch
-from scheduling.services.cron_turns import pass_on_forgotten
+from scheduling.services.cron_slots import pass_on_forgotten
 from tests.asserts import assert_store_is_sound, state
 from tests.factories import JobFactory
 from tests.installing import installing
@@ -36,10 +36,10 @@ from tests.scheduling.conftest import (
     NORTH,
     allow_all,
     entry,
+    event_data,
     last_job,
     make_due,
     registered,
-    told,
 )
 from tests.spec import spec
 
@@ -99,7 +99,7 @@ def test_triggered_event_tells_of_the_run() -> None:
 
     fire()
 
-    assert told(Kind.CRON_TRIGGERED) == [
+    assert event_data(Kind.CRON_TRIGGERED) == [
         {
             "cron_name": "nightly", "cron_expr": "0 * * * *", "cron_expression": "0 * * * *",
             "timezone": "Europe/Berlin", "job_type": "tests.cron", "job_id": last_job().id,
@@ -203,7 +203,7 @@ def test_time_that_the_clocks_skip_is_told_and_makes_no_job() -> None:
     assert fire() == 1
 
     assert Job.objects.count() == 0
-    (event,) = told(Kind.CRON_SKIPPED)
+    (event,) = event_data(Kind.CRON_SKIPPED)
     assert (event["reason"], event["cron_name"]) == ("dst_skip", "nightly")
     assert event["scheduled_at"] == "2026-03-08T07:00:00Z"
     after = entry()
@@ -219,7 +219,7 @@ def test_skipped_time_and_run_of_one_moment_are_both_handled() -> None:
 
     fire()
 
-    assert [event["reason"] for event in told(Kind.CRON_SKIPPED)] == ["dst_skip"] * 2
+    assert [event["reason"] for event in event_data(Kind.CRON_SKIPPED)] == ["dst_skip"] * 2
     assert Job.objects.count() == 1
     assert CronRun.objects.count() == 3
 
@@ -284,7 +284,7 @@ def test_refused_run_is_skipped_and_the_others_run(
     assert fire() == 4
 
     assert Job.objects.count() == 3
-    (event,) = told(Kind.CRON_SKIPPED)
+    (event,) = event_data(Kind.CRON_SKIPPED)
     assert (event["cron_name"], event["reason"]) == ("bad", reason)
     assert event.get("existing_job_id") == ("x" if reason == "duplicate" else None)
     bad = entry("bad")
@@ -315,7 +315,7 @@ def test_job_dropped_by_a_middleware_counts_as_skipped(gate: Gate) -> None:
 
     fire_again()
 
-    assert [event["reason"] for event in told(Kind.CRON_SKIPPED)] == ["dropped"]
+    assert [event["reason"] for event in event_data(Kind.CRON_SKIPPED)] == ["dropped"]
 
 
 @spec("contract 7.3")
@@ -352,7 +352,7 @@ def test_skip_makes_no_job_while_the_latest_run_has_not_ended(running: State) ->
     fire_again()
 
     assert job_ids() == {job.id}
-    (event,) = told(Kind.CRON_SKIPPED)
+    (event,) = event_data(Kind.CRON_SKIPPED)
     assert (event["reason"], event["existing_job_id"]) == ("overlap_skip", job.id)
     after = entry()
     assert after.next_run_at is not None
@@ -370,7 +370,7 @@ def test_skip_runs_again_when_the_latest_run_has_ended_or_is_gone(
     CronEntry.objects.update(last_job_id=last)
 
     assert fire_again() != last
-    assert told(Kind.CRON_SKIPPED) == []
+    assert event_data(Kind.CRON_SKIPPED) == []
 
 
 @spec("contract 7.4")
@@ -406,7 +406,7 @@ def test_cancel_previous_cancels_nothing_when_the_new_run_is_refused(gate: Gate)
     fire_again()
 
     assert state(first) is State.AVAILABLE
-    assert [event["reason"] for event in told(Kind.CRON_SKIPPED)] == ["queue_full"]
+    assert [event["reason"] for event in event_data(Kind.CRON_SKIPPED)] == ["queue_full"]
 
 
 @spec("contract 7.4")
@@ -456,7 +456,7 @@ def test_enqueue_lets_ten_wait_and_skips_the_next() -> None:
 
     assert fire_again() == ids[-1]
 
-    (event,) = told(Kind.CRON_SKIPPED)
+    (event,) = event_data(Kind.CRON_SKIPPED)
     assert (event["reason"], event["existing_job_id"]) == ("overlap_skip", ids[0])
     claim()
     ack([Ack(ids[0])])

@@ -109,7 +109,7 @@ def agree() -> bool:
         certain = {i for i, one in said.items() if one.standing and one.standing.is_next}
         equals = {i for i, one in said.items() if one.standing and one.standing.is_next is None}
         held = {i for i, one in said.items() if not one.is_eligible}
-        is_governed = name in known()
+        is_governed = name in pool_names()
         is_isolated = any(g.gate == "isolation" for one in said.values() for g in one.gates)
         allowed = {
             i for i, one in said.items()
@@ -164,7 +164,7 @@ def test_what_is_next_where_tenants_share_over_several_queues_is_taken() -> None
     assert {"certain", "equals", "nothing", "limit closed"} <= core.seen.keys()
 
 
-def known() -> set[str]:
+def pool_names() -> set[str]:
     return {state.pool.name for state in pools.page(limit=10, offset=0)[0]}
 
 

@@ -57,7 +57,7 @@ def take(number: int, *requests: FetchRequest, size: int = 1, sees: bool = True)
     return found
 
 
-def most_apart(order: list[str], weights: Mapping[str, float]) -> float:
+def widest_gap(order: list[str], weights: Mapping[str, float]) -> float:
     """Return the largest difference between two tenants, in jobs divided by weight."""
     got = dict.fromkeys(weights, 0.0)
     worst = 0.0
@@ -99,7 +99,7 @@ def test_weights_hold_over_all_queues(size: int) -> None:
 
     assert Counter(order) == {"x": 60, "y": 40, "z": 20} or size > 1
     # contract 20.4: 1/w of both; a batch is decided queue by queue
-    assert most_apart(order, weights) <= 2 * size
+    assert widest_gap(order, weights) <= 2 * size
 
 
 @spec("FS-9.2-a")

@@ -28,7 +28,7 @@ from scheduling.services.watch import watch
 from tests.alerts import alerts_of
 from tests.concurrency import wait_until_complete
 from tests.factories import stored
-from tests.scheduling.conftest import told
+from tests.scheduling.conftest import event_data
 from tests.scheduling.pools import fill, get, put, taken
 from tests.spec import spec
 
@@ -326,12 +326,12 @@ def test_a_pool_whose_cap_holds_jobs_back_is_told_of_now_and_then() -> None:
 
     assert watch() == 1
 
-    assert told(OVERLOADED) == [{"pool": "p", "active_jobs": 2, "waiting_jobs": 4}]
+    assert event_data(OVERLOADED) == [{"pool": "p", "active_jobs": 2, "waiting_jobs": 4}]
     later(40)
     assert watch() == 0
     later(25)
     assert watch() == 1
-    assert len(told(OVERLOADED)) == 2
+    assert len(event_data(OVERLOADED)) == 2
 
 
 @spec("FS-11.1-a")
@@ -368,7 +368,7 @@ def test_a_pool_is_overloaded_when_all_its_workers_are_full() -> None:
 
     assert watch() == 1
 
-    assert told(OVERLOADED) == [{"pool": "p", "active_jobs": 2, "waiting_jobs": 2}]
+    assert event_data(OVERLOADED) == [{"pool": "p", "active_jobs": 2, "waiting_jobs": 2}]
 
 
 def test_a_worker_that_does_not_say_how_much_it_can_run_is_never_full() -> None:
@@ -390,7 +390,7 @@ def test_workers_that_name_no_pool_are_in_the_default_one() -> None:
 
     assert watch() == 1
 
-    assert told(OVERLOADED) == [{"pool": "default", "active_jobs": 1, "waiting_jobs": 3}]
+    assert event_data(OVERLOADED) == [{"pool": "default", "active_jobs": 1, "waiting_jobs": 3}]
 
 
 def test_a_pool_without_workers_is_not_overloaded() -> None:

@@ -20,8 +20,8 @@ from scheduling.services.cron_fire import due_in_ms, fire
 from scheduling.services.cron_history import history
 from scheduling.services.cron_producers import future_producers
 from scheduling.services.cron_register import switch
+from scheduling.services.cron_slots import pass_on, pass_on_forgotten
 from scheduling.services.cron_trigger import trigger
-from scheduling.services.cron_turns import pass_on, pass_on_forgotten
 from tests.jobs.sql.volume import analyze, touched_by
 from tests.scheduling.conftest import ANYBODY, NORTH, allow_all, entry, registered
 
@@ -107,8 +107,8 @@ CALLS: dict[str, tuple[Callable[[], object], int]] = {
     "history": (lambda: history(CronEntry.objects.get(name="n7"), KEPT), FEW),
     "latest runs": (lambda: latest_runs([entry("n7"), entry("n8")]), FEW),
     "trigger": (trigger_one, FEW),
-    "sends": (lambda: future_producers("tests.cron", looked=100), SOME),
-    "sends of another type": (lambda: future_producers("tests.other", looked=100), FEW),
+    "count_schedules": (lambda: future_producers("tests.cron", looked=100), SOME),
+    "count_schedules of another type": (lambda: future_producers("tests.other", looked=100), FEW),
     "switch": (lambda: switch("known", ANYBODY, allow_all, enabled=True), FEW),
     "register": (lambda: registered("known"), FEW),
     "pass on": (lambda: pass_on([HOLDER, "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"]), FEW),

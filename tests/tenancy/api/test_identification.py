@@ -20,7 +20,7 @@ from tenancy.models import Tenant
 from tests.factories import JobFactory
 from tests.spec import spec
 from tests.tenancy.served.things import nothings
-from tests.tenancy.wire import answer, push, send, told
+from tests.tenancy.wire import answer, event_data, push, send
 from workflows.models import Workflow
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -202,7 +202,7 @@ def test_unknown_tenant_is_made_once_and_told() -> None:
     push("acme")
 
     assert list(Tenant.objects.values_list("id", "source")) == [("acme", "auto")]
-    assert told(Kind.TENANT_CREATED) == [{"tenant_id": "acme", "source": "auto"}]
+    assert event_data(Kind.TENANT_CREATED) == [{"tenant_id": "acme", "source": "auto"}]
 
 
 @spec("D-MT-5")

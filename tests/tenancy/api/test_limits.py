@@ -12,7 +12,7 @@ from jobs.services.outcome.promote import promote
 from tenancy.models import Enqueued
 from tests.factories import FAR
 from tests.spec import spec
-from tests.tenancy.wire import answer, push, put, send, told
+from tests.tenancy.wire import answer, event_data, push, put, send
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -271,7 +271,7 @@ def test_refusal_of_a_hard_quota_is_told() -> None:
 
     refused()
 
-    assert told(Kind.TENANT_LIMIT_EXCEEDED) == [
+    assert event_data(Kind.TENANT_LIMIT_EXCEEDED) == [
         {
             "tenant_id": "blue", "limit": "max_queue_depth", "current": 0, "maximum": 0,
             "mode": "hard",
@@ -286,7 +286,7 @@ def test_soft_quota_takes_the_job_and_tells() -> None:
     for _ in range(4):
         push("blue")
 
-    found = told(Kind.TENANT_LIMIT_EXCEEDED)
+    found = event_data(Kind.TENANT_LIMIT_EXCEEDED)
     assert {one["mode"] for one in found} == {"soft"}
     limits = [one["limit"] for one in found]
     assert limits == ["max_queue_depth"] * 3 + ["max_enqueue_rate", "max_queue_depth"]
@@ -349,7 +349,7 @@ def test_a_tenant_that_reaches_its_concurrency_is_told_of() -> None:
     assert len(fetched()) == 1
     assert fetched() == []
 
-    assert told(Kind.TENANT_LIMIT_EXCEEDED) == [
+    assert event_data(Kind.TENANT_LIMIT_EXCEEDED) == [
         {
             "tenant_id": "blue",
             "limit": "max_concurrency",
@@ -358,7 +358,7 @@ def test_a_tenant_that_reaches_its_concurrency_is_told_of() -> None:
             "mode": "hard",
         }
     ]
-    assert not told(Kind.LIMIT_EXCEEDED)  # this event is for limits of queues, types and keys
+    assert not event_data(Kind.LIMIT_EXCEEDED)  # this event is for limits of queues, types and keys
 
 
 @spec("MT-11.1-a")
@@ -368,5 +368,5 @@ def test_a_suspended_tenant_has_not_reached_a_limit() -> None:
 
     assert fetched() == []
 
-    assert not told(Kind.TENANT_LIMIT_EXCEEDED)
-    assert not told(Kind.LIMIT_EXCEEDED)
+    assert not event_data(Kind.TENANT_LIMIT_EXCEEDED)
+    assert not event_data(Kind.LIMIT_EXCEEDED)

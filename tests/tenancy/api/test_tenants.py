@@ -13,7 +13,7 @@ from tenancy.models import Tenant
 from tests.asserts import state
 from tests.jobs.services.record.test_rates import aggregated
 from tests.spec import spec
-from tests.tenancy.wire import answer, push, put, send, told
+from tests.tenancy.wire import answer, event_data, push, put, send
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -301,7 +301,7 @@ def test_configured_tenant_is_told_once() -> None:
     put("blue", status=200, fairness_weight=2)
     push("blue")
 
-    assert told(Kind.TENANT_CREATED) == [{"tenant_id": "blue", "source": "dynamic"}]
+    assert event_data(Kind.TENANT_CREATED) == [{"tenant_id": "blue", "source": "dynamic"}]
     events = answer(send("GET", "events?type=tenant.created"))["events"]
     assert [event["data"]["tenant_id"] for event in events] == ["blue"]
 

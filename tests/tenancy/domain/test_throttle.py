@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.domain.claim import reduced
-from tenancy.domain.tenant import TenantLimits, Terms
+from tenancy.domain.tenant import TenantLimits, TenantPolicy
 from tenancy.domain.throttle import Action, Reduction
 from tests.spec import spec
 
@@ -45,7 +45,7 @@ def test_of_active_jobs_one_is_left(configured: int, factor: float) -> None:
 
 @spec("MT-9.2-a")
 def test_weight_counts_against_what_is_configured_now() -> None:
-    throttled = Terms(weight=10, reduction=Reduction(Action.WEIGHT, 0.2, had=50))
+    throttled = TenantPolicy(weight=10, reduction=Reduction(Action.WEIGHT, 0.2, had=50))
 
     assert (throttled.effective_weight, throttled.weight_factor, throttled.cap) == (2, 0.2, None)
 
@@ -55,10 +55,10 @@ def test_weight_counts_against_what_is_configured_now() -> None:
 def test_concurrency_without_a_limit_counts_from_what_was_active(
     most: int | None, cap: int
 ) -> None:
-    throttled = Terms(
+    throttled = TenantPolicy(
         limits=TenantLimits(max_concurrency=most),
         reduction=Reduction(Action.CONCURRENCY, 0.2, had=40),
     )
 
     assert (throttled.cap, throttled.weight_factor, throttled.effective_weight) == (cap, None, 1)
-    assert Terms(is_suspended=True, reduction=throttled.reduction).cap == 0
+    assert TenantPolicy(is_suspended=True, reduction=throttled.reduction).cap == 0

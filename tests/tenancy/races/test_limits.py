@@ -20,7 +20,7 @@ from tenancy.services.tenants import put
 from tests.concurrency import at_once
 from tests.factories import FAR, DraftFactory
 from tests.spec import spec
-from tests.tenancy.wire import told
+from tests.tenancy.wire import event_data
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -121,7 +121,7 @@ def test_tenant_that_many_bring_at_once_is_made_once() -> None:
 
     assert found == {"taken": CLIENTS * EACH}
     assert Tenant.objects.get().source == "auto"
-    assert told(Kind.TENANT_CREATED) == [{"tenant_id": "new", "source": "auto"}]
+    assert event_data(Kind.TENANT_CREATED) == [{"tenant_id": "new", "source": "auto"}]
 
 
 @spec("MT-15.1-c")

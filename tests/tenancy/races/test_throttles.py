@@ -11,24 +11,24 @@ from jobs.domain.events import Kind
 from jobs.models import Lane, Limit
 from tenancy.domain.tenant import Definition, TenantLimits
 from tenancy.models import Tenant, Throttle
-from tenancy.services.tenant_cache import terms_of
+from tenancy.services.tenant_cache import policy_of
 from tenancy.services.tenants import delete, find, put, put_limits
 from tenancy.services.throttles import begin, expire, extend, release
 from tenancy.services.watch import watch
 from tests.concurrency import at_once
 from tests.tenancy.noise import backlog, choose, noise
-from tests.tenancy.wire import told
+from tests.tenancy.wire import event_data
 
 pytestmark = pytest.mark.usefixtures("store")
 
 REASONS = ["queue_depth_ratio_exceeded"]
 
 
-def assert_told_as_stored() -> None:
+def assert_events_match_store() -> None:
     """Check that the events of begun and ended throttles match the stored throttles."""
     counts = Throttle.objects.filter(hold="applied").count()
-    ended = len(told(Kind.TENANT_THROTTLE_RELEASED))
-    assert len(told(Kind.TENANT_THROTTLED)) - ended == counts
+    ended = len(event_data(Kind.TENANT_THROTTLE_RELEASED))
+    assert len(event_data(Kind.TENANT_THROTTLED)) - ended == counts
 
 
 def test_two_leaders_throttle_a_tenant_once(settings: Any) -> None:
@@ -39,8 +39,8 @@ def test_two_leaders_throttle_a_tenant_once(settings: Any) -> None:
     at_once([watch] * 6)
     at_once([lambda: begin("blue", REASONS, active=0)] * 6)
 
-    assert len(told(Kind.TENANT_THROTTLED)) == 1
-    assert_told_as_stored()
+    assert len(event_data(Kind.TENANT_THROTTLED)) == 1
+    assert_events_match_store()
 
 
 @pytest.mark.parametrize("action", ["weight", "concurrency"])
@@ -64,10 +64,10 @@ def test_lanes_follow_whatever_is_changed_meanwhile(settings: Any, action: str) 
 
     at_once([change(number) for number in range(1, 50)])
 
-    known = terms_of(find("blue"))
-    assert set(Lane.objects.values_list("weight", flat=True)) == {known.effective_weight}
-    assert (Limit.objects.get().policy or {})["concurrency"] == known.cap
-    assert_told_as_stored()
+    policy = policy_of(find("blue"))
+    assert set(Lane.objects.values_list("weight", flat=True)) == {policy.effective_weight}
+    assert (Limit.objects.get().policy or {})["concurrency"] == policy.cap
+    assert_events_match_store()
 
 
 def test_tenant_that_is_deleted_meanwhile_leaves_no_throttle(settings: Any) -> None:
@@ -88,4 +88,4 @@ def test_tenant_that_is_deleted_meanwhile_leaves_no_throttle(settings: Any) -> N
 
     assert not Tenant.objects.exists()
     assert not Throttle.objects.exists()
-    assert_told_as_stored()
+    assert_events_match_store()

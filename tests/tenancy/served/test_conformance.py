@@ -118,7 +118,7 @@ def test_tenants_are_listed_and_counted(wire: Wire) -> None:
 def test_metrics_carry_the_tenant(wire: Wire) -> None:
     wire.push("acme", queue="q").raise_for_status()
 
-    def told(sample: str) -> dict[str, float]:
+    def figures(sample: str) -> dict[str, float]:
         page = wire.client.get("/metrics").raise_for_status().text
         return {
             one.labels["tenant_id"]: one.value
@@ -127,6 +127,6 @@ def test_metrics_carry_the_tenant(wire: Wire) -> None:
             if one.name == sample and one.labels["queue"] == "q"
         }
 
-    until(lambda: told("ojs_tenant_jobs_enqueued_total") == {"acme": 1}, "the count of the job")
-    until(lambda: told("ojs_tenant_queue_depth") == {"acme": 1}, "the depth of the tenant")
-    until(lambda: told("ojs_job_enqueued_total") == {"acme": 1}, "the label of other metrics")
+    until(lambda: figures("ojs_tenant_jobs_enqueued_total") == {"acme": 1}, "the count of the job")
+    until(lambda: figures("ojs_tenant_queue_depth") == {"acme": 1}, "the depth of the tenant")
+    until(lambda: figures("ojs_job_enqueued_total") == {"acme": 1}, "the label of other metrics")

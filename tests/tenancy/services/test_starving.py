@@ -42,7 +42,7 @@ def later(minutes: float) -> None:
         rows.filter(at=at).update(at=F("at") - ago)
 
 
-def apart(tenant: str, number: int = 1, queue: str = "a", status: int = 201) -> None:
+def namespaced(tenant: str, number: int = 1, queue: str = "a", status: int = 201) -> None:
     """Give a tenant a namespace and jobs in it."""
     put(tenant, status=status, isolation="namespace")
     for _ in range(number):
@@ -62,7 +62,7 @@ def take(tenant: str, queue: str = "a") -> int:
 
 @spec("MT-6.1-a")
 def test_a_namespace_that_nobody_serves_is_told_of_once() -> None:
-    apart("acme", 3)
+    namespaced("acme", 3)
     pushed("open", queue="a")
     aggregated()
     assert watch() == 0
@@ -86,7 +86,7 @@ def test_a_namespace_that_nobody_serves_is_told_of_once() -> None:
 @pytest.mark.parametrize("is_aggregated", [True, False])
 @spec("MT-6.1-a")
 def test_a_namespace_that_is_served_does_not_starve(is_aggregated: bool) -> None:
-    apart("acme", 5)
+    namespaced("acme", 5)
     watch()
     later(50)
     assert take("acme") == 1
@@ -109,7 +109,7 @@ def test_a_namespace_that_is_served_does_not_starve(is_aggregated: bool) -> None
 @pytest.mark.parametrize("how", ["taken", "paused", "moved", "held", "not of a pool"])
 @spec("MT-6.1-a")
 def test_a_namespace_without_jobs_to_hand_out_is_not_watched(how: str) -> None:
-    apart("acme", queue="other" if how == "not of a pool" else "a")
+    namespaced("acme", queue="other" if how == "not of a pool" else "a")
     watch()
     assert QueueWatch.objects.count() == (how != "not of a pool")
     if how == "taken":
@@ -133,8 +133,8 @@ def test_many_namespaces_are_looked_at_in_turn(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(namespaces, "MOST", 2)
     monkeypatch.setattr(namespaces._Place, "after", "")
     for n in range(5):
-        apart(f"t{n}")
-    apart("t0", queue="b", status=200)
+        namespaced(f"t{n}")
+    namespaced("t0", queue="b", status=200)
     for _ in range(3):
         watch()
     assert QueueWatch.objects.count() == 6

@@ -28,7 +28,7 @@ from tests.tenancy.noise import (
     pass_throttles,
     silence,
 )
-from tests.tenancy.wire import answer, put, send, told
+from tests.tenancy.wire import answer, event_data, put, send
 from tests.webhooks.conftest import Subscribe, configure, empty, receiver, subscribe
 from tests.webhooks.services.test_delivery import relay_all
 from webhooks.models import Delivery
@@ -195,21 +195,21 @@ def test_why_a_job_waits_tells_that_its_tenant_is_throttled(
     put("blue", fairness_weight=10, limits={"max_concurrency": 20})
     noise()
     (job,) = backlog("blue", 1)
-    before = _gates(job)
+    before = _gates_of(job)
 
     watch()
 
-    gate = _gates(job)["throttle"]
+    gate = _gates_of(job)["throttle"]
     assert "throttle" not in before
     assert (gate["name"], gate["state"]) == ("blue", "open")
     assert words in gate["message"]
     assert gate["numbers"] == {"original": original, "effective": effective}
     assert gate["until"] == shown()["throttle"]["until"]
     pass_throttles()
-    assert "throttle" not in _gates(job)
+    assert "throttle" not in _gates_of(job)
 
 
-def _gates(job_id: str) -> dict[str, Any]:
+def _gates_of(job_id: str) -> dict[str, Any]:
     """Return the gates of a job by name."""
     found = answer(send("GET", f"admin/jobs/{job_id}/explain"))["gates"]
     return {gate["gate"]: gate for gate in found}
@@ -225,7 +225,7 @@ def test_nothing_begins_where_nothing_can_be_taken() -> None:
 
     assert shown()["noisy"] is True
     assert shown()["throttle"] is None
-    assert told(Kind.TENANT_THROTTLED) == []
+    assert event_data(Kind.TENANT_THROTTLED) == []
 
 
 @pytest.mark.usefixtures("by_weight")
@@ -237,7 +237,7 @@ def test_throttling_is_told_and_audited_once() -> None:
     assert watch() == 2
     assert watch() == 0
 
-    (event,) = told(Kind.TENANT_THROTTLED)
+    (event,) = event_data(Kind.TENANT_THROTTLED)
     throttle = shown()["throttle"]
     assert event == {
         "tenant_id": "blue", "reason": DEPTH, "reasons": [DEPTH, ENQUEUED],
@@ -302,7 +302,7 @@ def test_throttle_ends_when_its_time_has_passed() -> None:
     found = shown()
     assert (found["effective_weight"], found["throttle"]) == (10, None)
     assert weights() == {10}
-    (event,) = told(Kind.TENANT_THROTTLE_RELEASED)
+    (event,) = event_data(Kind.TENANT_THROTTLE_RELEASED)
     assert (event["tenant_id"], event["reason"], event["released"]) == ("blue", DEPTH, "expired")
     assert (event["original_weight"], event["effective_weight"]) == (10, 2)
     assert Audit.objects.get(action="tenant.throttle_released").actor == "system"
@@ -321,7 +321,7 @@ def test_throttle_lasts_on_while_the_tenant_is_noisy() -> None:
 
     assert expire() == 0
     assert weights() == {2}
-    assert told(Kind.TENANT_THROTTLE_RELEASED) == []
+    assert event_data(Kind.TENANT_THROTTLE_RELEASED) == []
     assert Throttle.objects.get().until > Throttle.objects.get().since
 
 
@@ -337,15 +337,15 @@ def test_operator_releases_with_a_reason_and_it_stays_so_for_a_while() -> None:
     assert (found["throttle"], found["effective_weight"], found["noisy"]) == (None, 10, True)
     assert found["tenant"]["throttle"] is None
     assert weights() == {10}
-    (event,) = told(Kind.TENANT_THROTTLE_RELEASED)
+    (event,) = event_data(Kind.TENANT_THROTTLE_RELEASED)
     assert (event["tenant_id"], event["released"]) == ("blue", "manual")
     entry = Audit.objects.get(action="tenant.throttle_released")
     assert (entry.target, entry.reason) == ("blue", "they called")
     assert watch() == 0
     answer(send("DELETE", "admin/tenants/blue/throttle"))
-    assert len(told(Kind.TENANT_THROTTLE_RELEASED)) == 1
+    assert len(event_data(Kind.TENANT_THROTTLE_RELEASED)) == 1
     pass_throttles()
-    assert len(told(Kind.TENANT_THROTTLE_RELEASED)) == 1
+    assert len(event_data(Kind.TENANT_THROTTLE_RELEASED)) == 1
     assert watch() == 1
     assert weights() == {2}
 
@@ -373,11 +373,11 @@ def test_dry_run_tells_and_changes_nothing(settings: Any) -> None:
     found = shown()
     assert (found["effective_weight"], found["throttle"]) == (10, None)
     assert weights() == {10}
-    (event,) = told(Kind.TENANT_THROTTLED)
+    (event,) = event_data(Kind.TENANT_THROTTLED)
     assert (event["dry_run"], event["effective_weight"]) == (True, 2)
     assert Audit.objects.get(action="tenant.throttled").data["dry_run"] is True
     assert pass_throttles() == 1
-    (event,) = told(Kind.TENANT_THROTTLE_RELEASED)
+    (event,) = event_data(Kind.TENANT_THROTTLE_RELEASED)
     assert event["dry_run"] is True
 
 
@@ -392,7 +392,10 @@ def test_what_was_a_dry_run_becomes_a_throttle_when_that_is_chosen(settings: Any
     watch()
 
     assert weights() == {2}
-    assert [event.get("dry_run", False) for event in told(Kind.TENANT_THROTTLED)] == [True, False]
+    assert [event.get("dry_run", False) for event in event_data(Kind.TENANT_THROTTLED)] == [
+        True,
+        False,
+    ]
 
 
 @spec("MT-9.2-c")
@@ -515,7 +518,7 @@ def test_throttle_goes_with_its_tenant() -> None:
 
     assert weights() == {1}
     assert not Throttle.objects.exists()
-    assert [event["released"] for event in told(Kind.TENANT_THROTTLE_RELEASED)] == ["deleted"]
+    assert [event["released"] for event in event_data(Kind.TENANT_THROTTLE_RELEASED)] == ["deleted"]
     watch()
     assert not Throttle.objects.exists()
     assert not Tenant.objects.filter(id="blue").exists()

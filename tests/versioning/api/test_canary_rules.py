@@ -10,7 +10,7 @@ from jobs.domain.events import Kind
 from jobs.models import Audit, Event
 from tests.jobs.api.conftest import new_key, with_keys
 from tests.spec import spec
-from tests.tenancy.wire import answer, send, told
+from tests.tenancy.wire import answer, event_data, send
 from tests.versioning.routing import GUARD, SPLIT, act, get, put
 from tests.versioning.wire import TYPE
 from versioning.models import Rollback
@@ -169,7 +169,7 @@ def test_a_rollback_by_hand_sends_all_to_the_next_lower_version() -> None:
     assert shown["rules"] == [{"version": "2.0", "weight": 100}]
     assert shown["rolled_back_from"] == "3.0"
     assert shown["rolled_back_at"] is not None
-    (event,) = told(Kind.VERSION_ROLLED_BACK)
+    (event,) = event_data(Kind.VERSION_ROLLED_BACK)
     assert (event["from"], event["to"], event["automatic"]) == ("3.0", "2.0", False)
     act("rollback", status=409)
     assert put(status=200)["rolled_back_at"] is None
@@ -218,9 +218,9 @@ def test_every_change_is_told_and_audited() -> None:
     act("rollback")
     send("DELETE", f"admin/routing/{TYPE}")
 
-    changes = [event["change"] for event in told(Kind.ROUTING_CHANGED)]
+    changes = [event["change"] for event in event_data(Kind.ROUTING_CHANGED)]
     assert changes == ["put", "promote", "rollback", "delete"]
-    assert told(Kind.ROUTING_CHANGED)[0]["rules"][0] == {"version": "2.0", "weight": 5}
+    assert event_data(Kind.ROUTING_CHANGED)[0]["rules"][0] == {"version": "2.0", "weight": 5}
     assert set(Event.objects.filter(kind=Kind.ROUTING_CHANGED).values_list("type", flat=True)) == {
         TYPE
     }

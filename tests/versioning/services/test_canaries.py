@@ -16,7 +16,7 @@ from jobs.services.outcome.reap import reap
 from jobs.services.upkeep.reset import clear_caches
 from tests.concurrency import wait_until_complete
 from tests.spec import spec
-from tests.tenancy.wire import answer, send, told
+from tests.tenancy.wire import answer, event_data, send
 from tests.versioning.routing import (
     GUARD,
     SPLIT,
@@ -319,12 +319,12 @@ def test_a_failure_of_20_percent_is_rolled_back_within_one_look() -> None:
     shown = get()
     assert shown["rules"] == [{"version": "1.0", "weight": 100}]
     assert (shown["rolled_back_from"], shown["revision"]) == ("2.0", shown["revision"])
-    (event,) = told(Kind.VERSION_ROLLED_BACK)
+    (event,) = event_data(Kind.VERSION_ROLLED_BACK)
     assert event == {
         "from": "2.0", "to": "1.0", "automatic": True, "revision": shown["revision"],
         "samples": 30, "failed": 6, "error_rate": 0.2, "error_rate_threshold": 0.05,
     }  # fmt: skip
-    assert told(Kind.ROUTING_CHANGED)[-1]["change"] == "rollback"
+    assert event_data(Kind.ROUTING_CHANGED)[-1]["change"] == "rollback"
     assert Audit.objects.filter(action="routing.rolled_back", target=TYPE).count() == 1
     assert taken("2.0") == set()
     assert canaries.watch() == 0
@@ -456,7 +456,7 @@ def test_a_plan_goes_on_when_a_step_has_baked() -> None:
     bake(11)
     assert canaries.watch() == 0
     assert get()["plan"]["state"] == "complete"
-    assert [event["change"] for event in told(Kind.ROUTING_CHANGED)] == ["put"] + ["step"] * 3
+    assert [event["change"] for event in event_data(Kind.ROUTING_CHANGED)] == ["put"] + ["step"] * 3
 
 
 def test_a_plan_that_is_paused_stands_still() -> None:

@@ -21,7 +21,7 @@ from versioning.services.metrics import families
 pytestmark = pytest.mark.usefixtures("store")
 
 
-def told() -> list[dict[str, Any]]:
+def held_events() -> list[dict[str, Any]]:
     found = Event.objects.filter(kind=Kind.VERSION_HELD).order_by("stamp", "seq")
     return [{"type": event.type, "queue": event.queue, **(event.data or {})} for event in found]
 
@@ -46,7 +46,7 @@ def test_versioning_held_is_told_once_while_it_lasts() -> None:
     assert (alert.kind, alert.subject) == ("version_held", TYPE)
     assert f"3 jobs of {TYPE} 2.0" in alert.text
 
-    assert told() == [{"type": TYPE, "queue": "other", "version": "2.0", "count": 3}]
+    assert held_events() == [{"type": TYPE, "queue": "other", "version": "2.0", "count": 3}]
 
 
 def test_versioning_held_is_told_anew_when_it_was_over_meanwhile() -> None:
@@ -63,7 +63,7 @@ def test_versioning_held_is_told_anew_when_it_was_over_meanwhile() -> None:
     pass_time(31)
     assert watch() == 1
 
-    assert len(told()) == 2
+    assert len(held_events()) == 2
 
 
 def test_versioning_held_counts_no_worker_that_cannot_take_the_job() -> None:

@@ -48,7 +48,7 @@ def due_now() -> None:
     )
 
 
-def told(kind: Kind) -> int:
+def count_events(kind: Kind) -> int:
     """Return the number of events of a kind."""
     return Event.objects.filter(kind=kind).count()
 
@@ -75,7 +75,7 @@ def test_and_5_an_event_arrives_as_its_signed_envelope(
     timestamp = headers["X-OJS-Timestamp"]
     assert headers["X-OJS-Signature"] == sign(["my-own-secret"], timestamp, body)
     assert (delivery.status, delivery.attempts, delivery.last_status_code) == ("delivered", 1, 200)
-    assert told(Kind.WEBHOOK_DELIVERED) == 1
+    assert count_events(Kind.WEBHOOK_DELIVERED) == 1
 
 
 @spec("WH-5")
@@ -158,7 +158,7 @@ def test_after_the_last_attempt_a_delivery_is_dead(
 
     assert len(receiver.requests) == 5
     assert Delivery.objects.get().status == Status.DEAD
-    assert (told(Kind.WEBHOOK_FAILED), told(Kind.WEBHOOK_DEAD)) == (4, 1)
+    assert (count_events(Kind.WEBHOOK_FAILED), count_events(Kind.WEBHOOK_DEAD)) == (4, 1)
     assert Subscription.objects.get().failure_count == 5
 
 
@@ -337,7 +337,7 @@ def test_too_many_dead_deliveries_switch_a_subscription_off(
     subscription.refresh_from_db()
     assert not subscription.active
     assert subscription.disabled_reason
-    assert told(Kind.WEBHOOK_DISABLED) == 1
+    assert count_events(Kind.WEBHOOK_DISABLED) == 1
     (alert,) = alerts_of("webhook_off")
     assert (alert.kind, alert.subject) == ("webhook_off", subscription.id)
     assert subscription.disabled_reason in alert.text
@@ -552,4 +552,4 @@ def test_what_a_killed_process_had_under_way_is_sent_again(
     assert Delivery.objects.get().status == Status.DELIVERED
     record([(lost, attempt(lost))])  # the lost attempt ends after all, and is only logged
     assert Delivery.objects.get().attempts == 2
-    assert told(Kind.WEBHOOK_DELIVERED) == 1
+    assert count_events(Kind.WEBHOOK_DELIVERED) == 1

@@ -4,7 +4,7 @@ import pytest
 
 from tests.spec import spec
 from workflows.domain.kinds import Callback, FlowState, Kind
-from workflows.domain.verdict import Tally, fired, verdict
+from workflows.domain.verdict import Counts, fired, verdict
 
 ALL = frozenset({Callback.ON_COMPLETE, Callback.ON_SUCCESS, Callback.ON_FAILURE})
 
@@ -12,9 +12,9 @@ ALL = frozenset({Callback.ON_COMPLETE, Callback.ON_SUCCESS, Callback.ON_FAILURE}
 @pytest.mark.parametrize("kind", [Kind.CHAIN, Kind.GROUP, Kind.DAG])
 @spec("contract 8.4")
 def test_without_callbacks_the_failures_decide_when_nothing_is_open(kind: Kind) -> None:
-    assert verdict(Tally(kind, open=1, failed=1)) is FlowState.RUNNING
-    assert verdict(Tally(kind, open=0, failed=0)) is FlowState.COMPLETED
-    assert verdict(Tally(kind, open=0, failed=1)) is FlowState.FAILED
+    assert verdict(Counts(kind, open=1, failed=1)) is FlowState.RUNNING
+    assert verdict(Counts(kind, open=0, failed=0)) is FlowState.COMPLETED
+    assert verdict(Counts(kind, open=0, failed=1)) is FlowState.FAILED
 
 
 @pytest.mark.parametrize(
@@ -24,10 +24,10 @@ def test_without_callbacks_the_failures_decide_when_nothing_is_open(kind: Kind) 
 )  # fmt: skip
 @spec("contract 8.4")
 def test_callbacks_fire_once(failed: int, due: set[Callback]) -> None:
-    assert fired(Tally(Kind.BATCH, 1, failed, ALL)) == set()
-    assert fired(Tally(Kind.BATCH, 0, failed, ALL)) == due
-    assert fired(Tally(Kind.BATCH, 0, failed, ALL, calls=0)) == set()
-    assert verdict(Tally(Kind.BATCH, 0, failed, ALL)) is FlowState.RUNNING
+    assert fired(Counts(Kind.BATCH, 1, failed, ALL)) == set()
+    assert fired(Counts(Kind.BATCH, 0, failed, ALL)) == due
+    assert fired(Counts(Kind.BATCH, 0, failed, ALL, calls=0)) == set()
+    assert verdict(Counts(Kind.BATCH, 0, failed, ALL)) is FlowState.RUNNING
 
 
 @pytest.mark.parametrize(
@@ -41,13 +41,13 @@ def test_callbacks_fire_once(failed: int, due: set[Callback]) -> None:
 def test_a_batch_with_nothing_to_fire_is_over(
     callbacks: set[Callback], failed: int, state: FlowState
 ) -> None:
-    assert verdict(Tally(Kind.BATCH, 0, failed, frozenset(callbacks))) is state
+    assert verdict(Counts(Kind.BATCH, 0, failed, frozenset(callbacks))) is state
 
 
 @spec("contract 8.4")
 def test_a_batch_ends_with_its_callbacks() -> None:
     def after(calls: int, calls_failed: int, failed: int) -> FlowState:
-        return verdict(Tally(Kind.BATCH, 0, failed, ALL, calls, calls_failed))
+        return verdict(Counts(Kind.BATCH, 0, failed, ALL, calls, calls_failed))
 
     assert after(calls=1, calls_failed=0, failed=0) is FlowState.RUNNING
     assert after(calls=1, calls_failed=1, failed=0) is FlowState.FAILED

@@ -25,7 +25,7 @@ from tests.workflows.flows import chain, created, group, job
 
 pytestmark = pytest.mark.usefixtures("store")
 
-THREADS, TURNS = 8, 20
+THREADS, OPERATIONS = 8, 20
 TENANTS, QUEUES = ("blue", "green", "red"), ("a", "b", "c")
 DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 
@@ -45,11 +45,11 @@ class Client:
         """Seed the random choices."""
         self.random = Random(seed)  # noqa: S311 - no secret
         self.held: list[str] = []
-        self.known: list[str] = []
+        self.stored: list[str] = []
 
     def __call__(self) -> None:
-        """Run TURNS random operations."""
-        for _ in range(TURNS):
+        """Run OPERATIONS random operations."""
+        for _ in range(OPERATIONS):
             with suppress(OJSError):
                 self.random.choice(self.acts())()
 
@@ -71,7 +71,7 @@ class Client:
     def enqueue(self) -> None:
         number = self.random.randrange(1, 4)
         drafts = [DraftFactory.create(**self.options()) for _ in range(number)]
-        self.known += [one.id for one in enqueue(drafts) if one is not None]
+        self.stored += [one.id for one in enqueue(drafts) if one is not None]
 
     def in_transaction(self) -> None:
         with transaction.atomic():
@@ -101,8 +101,8 @@ class Client:
             nack([Nack(self.held.pop(), error())])
 
     def cancel(self) -> None:
-        if self.known:
-            cancel(self.known.pop())
+        if self.stored:
+            cancel(self.stored.pop())
 
     def limit(self) -> None:
         most = self.random.choice([None, 5, 1000])

@@ -459,7 +459,7 @@ def test_a_nested_workflow_behind_a_revived_step_waits_again() -> None:
 # --- 12.4 events ----------------------------------------------------------------------------------
 
 
-def told(flow: str) -> list[tuple[int, Any]]:
+def events_of(flow: str) -> list[tuple[int, Any]]:
     """Return the events of a workflow: kind and step id."""
     found = Event.objects.filter(kind__in=range(50, 60)).order_by("stamp", "seq")
     return [
@@ -475,7 +475,7 @@ def test_a_workflow_tells_its_steps_and_its_end() -> None:
 
     run()
 
-    assert told(flow) == [(50, None), (51, "one"), (51, "two"), (52, None)]
+    assert events_of(flow) == [(50, None), (51, "one"), (51, "two"), (52, None)]
     steps = [event.data for event in Event.objects.filter(kind=51).order_by("stamp", "seq")]
     assert [(data or {})["steps_remaining"] for data in steps] == [1, 0]
     assert all((data or {})["workflow_name"] == "two steps" for data in steps)
@@ -489,7 +489,7 @@ def test_a_failed_workflow_names_the_step() -> None:
 
     nack([Nack(one.id, error(code="broken", retryable=False)) for one in claimed()])
 
-    assert told(flow) == [(50, None), (53, None)]
+    assert events_of(flow) == [(50, None), (53, None)]
     data = Event.objects.get(kind=53).data or {}
     assert (data["failed_step_id"], data["error"]["code"]) == ("one", "broken")
 
@@ -500,4 +500,4 @@ def test_a_wide_group_tells_every_step_once() -> None:
 
     complete(*claimed())
 
-    assert [kind for kind, _ in told(flow)] == [50, *[51] * 70, 52]
+    assert [kind for kind, _ in events_of(flow)] == [50, *[51] * 70, 52]

@@ -92,7 +92,7 @@ class Machine(RuleBasedStateMachine):
         """Store the workflow."""
         empty()
         self.flow = modelled(body)
-        self.flow.settle()
+        self.flow.propagate()
         self.id = created(body)
         self.results = 0
         self.bind()
@@ -159,7 +159,7 @@ class Machine(RuleBasedStateMachine):
     def end(self, step: Step, outcome: str) -> None:
         """Apply the end of a step to the model."""
         step.state = outcome
-        self.flow.settle()
+        self.flow.propagate()
         self.bind()
 
     @precondition(lambda self: self.flow.state == "running")
@@ -178,7 +178,7 @@ class Machine(RuleBasedStateMachine):
         flow, step = chosen
         retry(step.job_id or "")
         if flow.reopen(step):
-            self.flow.settle()
+            self.flow.propagate()
         else:
             cancel_job(step.job_id or "")  # the workflow ignores the retried job, so remove it
 

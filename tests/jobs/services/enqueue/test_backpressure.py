@@ -31,7 +31,7 @@ def bound(max_depth: int, **more: Any) -> None:
     configure("default", {"backpressure": {"max_depth": max_depth, **more}})
 
 
-def told() -> list[str]:
+def emitted() -> list[str]:
     """Return the names of all backpressure events, in order."""
     wait_until_complete()
     found, _ = latest(EventFilter(types=("backpressure.*",)), limit=100)
@@ -51,7 +51,7 @@ def test_the_nth_job_fits_and_the_next_is_refused() -> None:
         "retryable": True,
     }  # fmt: skip
     assert caught.value.headers["Retry-After"] == "5"
-    assert told() == ["backpressure.rejected"]
+    assert emitted() == ["backpressure.rejected"]
     assert_store_is_sound()
 
 
@@ -142,7 +142,7 @@ def test_drop_oldest_makes_room_with_the_oldest_available_jobs() -> None:
     assert [state(job_id) for job_id in ids[:2]] == [State.DISCARDED] * 2
     assert_state(State.AVAILABLE, ids[2], *new)
     assert "queue_full" in str(show(ids[0]).error)
-    assert told() == ["backpressure.dropped"] * 2
+    assert emitted() == ["backpressure.dropped"] * 2
     assert_store_is_sound()
 
 

@@ -30,7 +30,7 @@ def take(number: int) -> None:
     ack([Ack(job.id) for job in fetch(FetchRequest(("default",), count=number)).jobs])
 
 
-def told() -> list[tuple[str, dict[str, Any]]]:
+def emitted() -> list[tuple[str, dict[str, Any]]]:
     """Return the names of all backpressure events, in order."""
     wait_until_complete()
     wanted = EventFilter(types=("backpressure.warning", "backpressure.cleared"))
@@ -53,7 +53,7 @@ def test_a_crossing_is_told_once_up_and_once_down() -> None:
     assert watch_pressure() == 0
 
     common = {"queue": "default", "bound": 5, "unit": "jobs", "threshold": 0.8}
-    assert told() == [
+    assert emitted() == [
         ("backpressure.warning", {**common, "depth": 4, "pressure": 0.8}),
         ("backpressure.cleared", {**common, "depth": 3, "pressure": 0.6}),
     ]
@@ -68,7 +68,7 @@ def test_the_next_episode_is_told_anew() -> None:
         take(1)
         watch_pressure()
 
-    assert [name for name, _ in told()] == ["backpressure.warning", "backpressure.cleared"] * 2
+    assert [name for name, _ in emitted()] == ["backpressure.warning", "backpressure.cleared"] * 2
     assert Queue.objects.get(name="default").pressed_at is None
 
 
@@ -79,7 +79,7 @@ def test_a_bound_in_bytes_warns_too() -> None:
 
     watch_pressure()
 
-    ((name, facts),) = told()
+    ((name, facts),) = emitted()
     assert (name, facts["unit"], facts["bound"]) == ("backpressure.warning", "bytes", 1000)
 
 
@@ -92,7 +92,7 @@ def test_queues_are_told_apart_and_those_without_a_bound_left_alone() -> None:
 
     assert watch_pressure() == 1
 
-    assert [facts["queue"] for _, facts in told()] == ["a"]
+    assert [facts["queue"] for _, facts in emitted()] == ["a"]
 
 
 @spec("BP-8")
@@ -104,7 +104,7 @@ def test_a_bound_that_is_raised_or_taken_away_ends_the_warning() -> None:
         bound(**change)
         assert watch_pressure() == 1
 
-    names = [name for name, _ in told()]
+    names = [name for name, _ in emitted()]
     assert names == ["backpressure.warning", "backpressure.cleared"] * 2
 
 
@@ -116,7 +116,7 @@ def test_many_who_look_at_once_tell_one_crossing_once() -> None:
 
     assert sum(at_once([watch_pressure] * 16)) == 8
 
-    assert sorted(facts["queue"] for _, facts in told()) == [f"q{n}" for n in range(8)]
+    assert sorted(facts["queue"] for _, facts in emitted()) == [f"q{n}" for n in range(8)]
 
 
 def test_a_queue_that_is_deleted_under_pressure_is_forgotten() -> None:

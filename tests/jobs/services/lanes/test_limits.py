@@ -51,7 +51,7 @@ def pass_time(seconds: float) -> None:
     Limit.objects.update(told_at=F("told_at") - earlier)
 
 
-def told() -> list[str]:
+def emitted() -> list[str]:
     """Return the names of all rate limit events, in order."""
     wait_until_complete()
     found, _ = latest(EventFilter(types=("rate_limit.*",)), limit=100)
@@ -184,7 +184,7 @@ def test_drop_discards_what_may_not_start(rate: dict[str, Any]) -> None:
     assert dropped.error is not None
     assert '"rate_limited"' in str(dropped.error)
     assert not dropped.dead_letter
-    assert "rate_limit.dropped" in told()
+    assert "rate_limit.dropped" in emitted()
     assert_store_is_sound()
 
 
@@ -251,12 +251,12 @@ def test_a_limit_that_is_reached_and_opens_tells_so_once() -> None:
     fetched()
     limited(1, "k", "other", concurrency=1)
     fetched(queue="other")
-    assert told() == ["rate_limit.exceeded"]
+    assert emitted() == ["rate_limit.exceeded"]
 
     ack([Ack(ids[0])])
     pass_time(2)
     fetched()
-    assert told() == ["rate_limit.exceeded", "rate_limit.released"]
+    assert emitted() == ["rate_limit.exceeded", "rate_limit.released"]
 
 
 @spec("contract 27.1")

@@ -71,7 +71,7 @@ def of_jobs(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     return [one for one in caplog.records if one.name == LOGGER]
 
 
-def told(found: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def lines_of(found: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Return names and severities."""
     return [(line["message"], line["severity"]) for line in found]
 
@@ -129,7 +129,7 @@ def test_a_job_that_is_done_is_enqueued_fetched_and_completed(lines: Lines) -> N
 
     found = lines()
 
-    assert told(found) == [
+    assert lines_of(found) == [
         ("job.enqueued", "INFO"), ("job.started", "DEBUG"), ("job.completed", "INFO")
     ]  # fmt: skip
     assert {line["ojs.job_id"] for line in found} == {job_id}
@@ -146,11 +146,11 @@ def test_a_scheduled_job_is_told_and_enqueued_when_it_is_due(lines: Lines) -> No
 
     (line,) = lines()
 
-    assert told([line]) == [("job.scheduled", "INFO")]
+    assert lines_of([line]) == [("job.scheduled", "INFO")]
     assert line["attributes"]["scheduled_at"]
     Later.objects.filter(id=job.id).update(due_at=ago(1))
     promote()
-    assert told(lines()) == [("job.enqueued", "INFO")]
+    assert lines_of(lines()) == [("job.enqueued", "INFO")]
 
 
 @spec("contract 32.5")
@@ -161,7 +161,7 @@ def test_a_cancelled_job(lines: Lines) -> None:
     cancel(job.id)
 
     (line,) = lines()
-    assert told([line]) == [("job.cancelled", "INFO")]
+    assert lines_of([line]) == [("job.cancelled", "INFO")]
     assert (line["category"], line["ojs.state"]) == ("lifecycle", "cancelled")
 
 
@@ -173,7 +173,7 @@ def test_a_failed_attempt_that_is_retried(lines: Lines) -> None:
     nack([Nack(job_id, error(type="ValueError", message=HIDDEN))])
 
     (line,) = lines()
-    assert told([line]) == [("job.retrying", "WARN")]
+    assert lines_of([line]) == [("job.retrying", "WARN")]
     assert (line["severity_number"], line["category"]) == (13, "error")
     assert (line["ojs.attempt"], line["ojs.state"]) == (1, "retryable")
     attributes = line["attributes"]
@@ -191,7 +191,7 @@ def test_a_discarded_job(lines: Lines) -> None:
     nack([Nack(job_id, error(retryable=False))])
 
     (line,) = lines()
-    assert told([line]) == [("job.discarded", "ERROR")]
+    assert lines_of([line]) == [("job.discarded", "ERROR")]
     assert (line["severity_number"], line["category"]) == (17, "error")
     assert line["ojs.state"] == "discarded"
     assert line["attributes"]["dead_letter"] is False
@@ -205,7 +205,7 @@ def test_an_expired_job(lines: Lines) -> None:
 
     expire()
 
-    assert told(lines()) == [("job.expired", "ERROR")]
+    assert lines_of(lines()) == [("job.expired", "ERROR")]
 
 
 @spec("contract 32.5")
@@ -217,7 +217,7 @@ def test_an_attempt_that_took_too_long(lines: Lines) -> None:
     reap()
 
     found = lines()
-    assert told(found) == [("job.timeout", "ERROR"), ("job.retrying", "WARN")]
+    assert lines_of(found) == [("job.timeout", "ERROR"), ("job.retrying", "WARN")]
     assert found[0]["ojs.state"] == "active"
     assert found[0]["attributes"].keys() == {"logger", "duration_ms", "error_type", "error_code"}
 
@@ -231,7 +231,7 @@ def test_an_attempt_whose_lease_ended(lines: Lines) -> None:
     reap()
 
     found = lines()
-    assert told(found) == [("job.stalled", "ERROR"), ("job.retrying", "WARN")]
+    assert lines_of(found) == [("job.stalled", "ERROR"), ("job.retrying", "WARN")]
     assert found[1]["ojs.state"] == "available"
 
 
@@ -245,7 +245,7 @@ def test_an_attempt_whose_worker_fell_silent(lines: Lines) -> None:
 
     reap_dead_workers()
 
-    assert told(lines()) == [
+    assert lines_of(lines()) == [
         ("worker.stopped", "INFO"), ("job.stalled", "ERROR"), ("job.retrying", "WARN")
     ]  # fmt: skip
 
@@ -260,7 +260,7 @@ def test_an_attempt_whose_progress_stopped(lines: Lines) -> None:
     stall()
 
     (line,) = lines()
-    assert told([line]) == [("progress.stalled", "ERROR")]
+    assert lines_of([line]) == [("progress.stalled", "ERROR")]
     assert line["attributes"]["progress_percent"] == 50
 
 
@@ -272,7 +272,7 @@ def test_workers_start_drain_and_stop(lines: Lines) -> None:
 
     found = [line for line in lines() if line["severity"] != "DEBUG"]
 
-    assert told(found) == [
+    assert lines_of(found) == [
         ("worker.started", "INFO"), ("worker.quiet", "INFO"), ("worker.stopped", "INFO")
     ]  # fmt: skip
     assert {(one["category"], one["ojs.worker_id"]) for one in found} == {("worker", "w1")}
@@ -310,7 +310,7 @@ def test_heartbeats_have_lines_at_debug_alone(
         heartbeat(Report("w1", active_ids=(job_id,)))
         assert Event.objects.count() == before
 
-    assert told(found) == [("job.heartbeat", "DEBUG"), ("worker.heartbeat", "DEBUG")]
+    assert lines_of(found) == [("job.heartbeat", "DEBUG"), ("worker.heartbeat", "DEBUG")]
     assert found[0]["ojs.job_id"] == job_id
     assert found[0]["attributes"]["visible_until"]
 
@@ -410,7 +410,7 @@ def test_what_may_still_get_an_event_before_it_waits(lines: Lines) -> None:
     # as after the kill of a writer here
     LogPosition.objects.update(stamp=place.stamp, seq=place.seq)
 
-    assert told(lines()) == [("job.enqueued", "INFO")]
+    assert lines_of(lines()) == [("job.enqueued", "INFO")]
 
 
 @pytest.fixture
@@ -452,7 +452,7 @@ def test_errors_warnings_and_workers_are_always_logged(
 
     found = [line for line in lines() if line["severity"] != "DEBUG"]
 
-    assert told(found) == [
+    assert lines_of(found) == [
         ("worker.started", "INFO"), ("job.retrying", "WARN"), ("job.discarded", "ERROR")
     ]  # fmt: skip
 

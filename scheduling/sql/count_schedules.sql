@@ -1,8 +1,8 @@
--- sends: count the schedules that make jobs of a type, by the members that decide the version.
--- The members are JSON as text, null if absent; `enabled` separates schedules that fire from paused
--- schedules. The statement reads at most `looked` schedules by ojs_cron_type. The sum of the counts is
--- the number read. The two equal bounds keep the planner on this index. With an equality, another
--- index could provide the order, and would be read to its end.
+-- count_schedules: count the schedules that make jobs of a type, by the members that decide the
+-- version. The members are JSON as text, null if absent; `enabled` separates schedules that fire from
+-- paused schedules. The statement reads at most `looked` schedules by ojs_cron_type. The sum of the
+-- counts is the number read. The two equal bounds keep the planner on this index. With an equality,
+-- another index could provide the order, and would be read to its end.
 SELECT s.type, s.version, s.option, s.enabled, count(*)::int AS schedules
   FROM (SELECT e.template ->> 'type' AS type, (e.template -> 'version')::text AS version,
                (e.template -> 'options' -> 'version')::text AS option, e.enabled

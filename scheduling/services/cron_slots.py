@@ -27,14 +27,14 @@ BATCH = 100
 def pass_on(ended: Collection[str]) -> int:
     """Pass on the slots that these jobs held; returns how many. One statement if there are none."""
     held = list(CronTurn.objects.filter(holder__in=ended).values_list("entry_id", flat=True))
-    return sum(map(settle, held))
+    return sum(map(pass_slot, held))
 
 
 def pass_on_forgotten() -> int:
     """Pass on slots whose holder has ended or is gone; returns how many."""
     alive = Job.objects.filter(pk=OuterRef("holder"), state__isnull=True)
     forgotten = CronTurn.objects.filter(~Exists(alive)).values_list("entry_id", flat=True)
-    return sum(map(settle, list(forgotten[:BATCH])))
+    return sum(map(pass_slot, list(forgotten[:BATCH])))
 
 
 def explain(job_id: str) -> list[Gate]:
@@ -42,32 +42,32 @@ def explain(job_id: str) -> list[Gate]:
 
     There are at most as many slots as schedules with a live run.
     """
-    turn = CronTurn.objects.filter(waiting__contains=[job_id]).first()
-    if turn is None:
+    slot = CronTurn.objects.filter(waiting__contains=[job_id]).first()
+    if slot is None:
         return []
-    ahead = turn.waiting.index(UUID(job_id))
+    ahead = slot.waiting.index(UUID(job_id))
     runs = "run" if ahead == 1 else "runs"
-    message = f"It waits until job {turn.holder} of the same schedule has ended"
+    message = f"It waits until job {slot.holder} of the same schedule has ended"
     message += f", and {ahead} {runs} after that." if ahead else "."
     return [Gate("schedule_turn", GateState.CLOSED, message, numbers={"ahead": ahead})]
 
 
-def settle(entry_id: int) -> bool:
+def pass_slot(entry_id: int) -> bool:
     """Give the slot to the next waiting run if its holder has ended; returns whether it has."""
     with transaction.atomic():
-        turn = CronTurn.objects.select_for_update().filter(pk=entry_id).first()
-        if turn is None or _is_live(turn):
+        slot = CronTurn.objects.select_for_update().filter(pk=entry_id).first()
+        if slot is None or _is_live(slot):
             return False
-        while turn.waiting and not _is_live(turn):
-            turn.holder, *turn.waiting = turn.waiting
+        while slot.waiting and not _is_live(slot):
+            slot.holder, *slot.waiting = slot.waiting
             with suppress(OJSError):  # another process started, cancelled or removed it
-                activate(str(turn.holder))
-        if _is_live(turn):
-            turn.save()
+                activate(str(slot.holder))
+        if _is_live(slot):
+            slot.save()
         else:
-            turn.delete()
+            slot.delete()
         return True
 
 
-def _is_live(turn: CronTurn) -> bool:
-    return bool(live([str(turn.holder)]))
+def _is_live(slot: CronTurn) -> bool:
+    return bool(live([str(slot.holder)]))

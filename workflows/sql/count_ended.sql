@@ -1,4 +1,4 @@
--- tally: count ended steps for their workflows, emit events of completed steps, and return the
+-- count_ended: count ended steps for their workflows, emit events of completed steps, and return the
 -- workflows whose own row changed. `ended` is one JSON array, with the steps cancelled behind.
 -- Members of a wide workflow count down its slots; its row changes with the last member of a slot.
 -- Locks: the slots, then the workflows, each in order.
@@ -52,7 +52,7 @@ WITH over AS MATERIALIZED (
       FROM (SELECT DISTINCT workflow_id FROM hit) AS h
       JOIN ojs_workflow_slot AS c ON c.workflow_id = h.workflow_id AND c.target = -1
      GROUP BY h.workflow_id
-), told AS (
+), emitted AS (
     INSERT INTO ojs_event (at, kind, tenant, data)
     SELECT now(), 51, o.tenant,
            jsonb_strip_nulls(jsonb_build_object('workflow_id', o.workflow_id,

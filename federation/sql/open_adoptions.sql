@@ -1,5 +1,5 @@
--- unsettled: adoptions by other regions that are not handled, oldest first. Each has the job of this
--- region that it may replace: the adopted job, or the job that this region enqueued in its place.
+-- open_adoptions: adoptions by other regions that are not handled, oldest first. Each has the job
+-- of this region that it may replace: the adopted job, or the job that it enqueued in its place.
 -- Locks: the copies, SKIP LOCKED.
 SELECT m.origin_region, m.job_id, m.tenant, m.federation_id, m.enqueued_at,
        m.adopts_region, m.adopts_job,

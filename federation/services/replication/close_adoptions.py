@@ -12,9 +12,9 @@ from django.db import transaction
 from federation import queries
 from federation.domain.meta import FEDERATION_ID
 from federation.domain.order import milliseconds
-from federation.queries import Unsettled
+from federation.queries import OpenAdoption
 from federation.services.replication.conflicts import conflict
-from federation.services.replication.replication import Terms
+from federation.services.replication.replication import ReplicationConfig
 from jobs.domain import jsonio
 from jobs.domain.job import Job
 from jobs.services.outcome.cancel import end
@@ -25,23 +25,23 @@ BATCH = 200
 ACTOR = "federation"
 
 
-def settle_adoptions(known: Terms) -> int:
+def close_adoptions(config: ReplicationConfig) -> int:
     """Handle one batch of adoptions by other regions; returns how many there were.
 
     Locks: the copies, SKIP LOCKED, then the jobs that are cancelled.
     """
     with transaction.atomic():
-        found = queries.unsettled(known.local, BATCH)
+        found = queries.open_adoptions(config.local, BATCH)
         if not found:
             return 0
-        replaced = _replaced(found, known.local)
+        replaced = _replaced(found, config.local)
         ended = {row.id for row in end(sorted(replaced), ACTOR, "adopted elsewhere", active=False)}
-        emit([_told(one, job, is_ended=job.id in ended) for one, job in replaced.values()])
-        queries.settled(found)
+        emit([_event(one, job, is_ended=job.id in ended) for one, job in replaced.values()])
+        queries.close_adoptions(found)
     return len(found)
 
 
-def _replaced(found: Sequence[Unsettled], local: str) -> Mapping[str, tuple[Unsettled, Job]]:
+def _replaced(found: Sequence[OpenAdoption], local: str) -> Mapping[str, tuple[OpenAdoption, Job]]:
     """Return the jobs of this region that adoptions replace, by id."""
     jobs = {job.id: job for job in show_many([one.ours for one in found if one.ours])}
     return {
@@ -51,7 +51,7 @@ def _replaced(found: Sequence[Unsettled], local: str) -> Mapping[str, tuple[Unse
     }
 
 
-def _is_behind(one: Unsettled, job: Job, local: str) -> bool:
+def _is_behind(one: OpenAdoption, job: Job, local: str) -> bool:
     """Return whether an adoption replaces this job: tenant and federation id must be equal."""
     meta = jsonio.loads(job.meta.encode() if isinstance(job.meta, str) else job.meta)
     if job.tenant != one.tenant or meta.get(FEDERATION_ID) != one.federation_id:
@@ -62,6 +62,6 @@ def _is_behind(one: Unsettled, job: Job, local: str) -> bool:
     return ours < (milliseconds(one.enqueued_at), one.origin_region, one.job_id)
 
 
-def _told(one: Unsettled, job: Job, *, is_ended: bool) -> NewEvent:
+def _event(one: OpenAdoption, job: Job, *, is_ended: bool) -> NewEvent:
     outcome = "cancelled" if is_ended else "ran"
     return conflict(job, one.federation_id, one.origin_region, one.job_id, outcome)

@@ -1,4 +1,5 @@
--- settled: mark adoptions as handled; `rows` is a JSON array. `unsettled` has locked the copies.
+-- close_adoptions: mark adoptions as handled; `rows` is a JSON array.
+-- `open_adoptions` has locked the copies.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS g (origin_region text, job_id uuid)
 )

@@ -1,4 +1,4 @@
--- settle: correct the keys that this transaction stored. `keys` is a JSON array of federation ids
+-- correct_keys: correct the keys that this transaction stored. `keys` is a JSON array of federation ids
 -- with their final jobs; null: no job, and the key is deleted. `reserve` has locked the keys.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(keys)s::json)
