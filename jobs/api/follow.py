@@ -4,7 +4,7 @@ Spec: contract 25.3. The stream's own thread makes the frames (see `EventStream`
 database only to resume.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from time import monotonic
 
@@ -33,14 +33,15 @@ places = Places()
 class Plan:
     """The content of one stream: `channel` as clients name it, `opening` frames before all events.
 
-    `opening` also returns whether the stream ends with them; `is_last` ends it after an event.
+    `opening` gets whether the events behind Last-Event-ID were sent. It also returns whether the
+    stream ends with its frames; `is_last` ends it after an event.
     """
 
     channel: str
     scope: Scope
     wanted: EventFilter
     render: Render
-    opening: Callable[[], tuple[bytes, bool]] = lambda: (b"", False)
+    opening: Callable[[bool], tuple[bytes, bool]] = lambda _is_resumed: (b"", False)
     is_last: Callable[[StoredEvent], bool] = lambda _event: False
     is_replayed: bool = True
 
@@ -127,9 +128,8 @@ def _frames(
     yield b"retry: %d\n\n" % RETRY_MS
     sent: set[Place] = set()
     try:
-        if after is not None:
-            yield from _resumed(plan, member, after, sent)
-        opening, is_over = plan.opening()
+        is_resumed = after is not None and (yield from _resumed(plan, member, after, sent))
+        opening, is_over = plan.opening(is_resumed)
     finally:
         connections.close_all()
     yield opening
@@ -158,14 +158,19 @@ def _shared(shared: SharedEvent, plan: Plan) -> bytes:
     return bytes(frame)
 
 
-def _resumed(plan: Plan, member: Subscription, after: str, sent: set[Place]) -> Iterator[bytes]:
-    """Send missed events, then join the live events; `sent` gets events that may come twice."""
+def _resumed(
+    plan: Plan, member: Subscription, after: str, sent: set[Place]
+) -> Generator[bytes, None, bool]:
+    """Send missed events, then join the live events; `sent` gets events that may come twice.
+
+    Returns whether all missed events were sent: some may have been removed.
+    """
     place = read_place(after) or FIRST
     ends = kept()
     if ends and place.stamp < ends[0].stamp:
         feed.join(member)
         yield gap_frame(plan.channel, place, ends[1], tenant=plan.wanted.tenant)
-        return
+        return False
     found, has_more = _page(plan, place, below_horizon=True)
     while has_more:
         yield b"".join(map(plan.render, found))
@@ -179,6 +184,7 @@ def _resumed(plan: Plan, member: Subscription, after: str, sent: set[Place]) -> 
         sent.update(event.place for event in found)
         yield b"".join(map(plan.render, found))
         place = found[-1].place if found else place
+    return True
 
 
 def _page(plan: Plan, after: Place, *, below_horizon: bool) -> tuple[list[StoredEvent], bool]:

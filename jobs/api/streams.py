@@ -111,8 +111,8 @@ class JobEvents(JobDetail, StreamView):
         job = self.visible(job_id)
         # the end is needed with any filter of types, so only rendering applies the filter
         wanted = replace(asked, job_id=job_id, types=())
-        is_resumed = last_event_id(self) is not None
-        if job.finished_at is not None and is_resumed and _has_received_all(self, wanted):
+        is_again = last_event_id(self) is not None
+        if job.finished_at is not None and is_again and _has_received_all(self, wanted):
             return Answer(None, status=204)
         return follow(
             self,
@@ -121,7 +121,7 @@ class JobEvents(JobDetail, StreamView):
                 Scope(job_id=job_id),
                 wanted,
                 render(asked.types),
-                lambda: self._end(job_id, asked.types, is_sent=is_resumed),
+                lambda is_resumed: self._end(job_id, asked.types, is_sent=is_resumed),
                 is_end,
             ),
         )
