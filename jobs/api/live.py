@@ -71,7 +71,7 @@ class ProgressStream(JobDetail, StreamView):
                 Scope(job_id=job_id),
                 EventFilter(job_id=job_id),
                 _progress_frames,
-                lambda: self._opening(job_id),
+                lambda _is_resumed: self._opening(job_id),
                 is_end,
                 is_replayed=False,
             ),

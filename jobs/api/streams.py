@@ -4,7 +4,7 @@ A view checks access and finds what is followed, in a request thread; the frames
 thread of the stream's own (see `EventStream`), which uses the database only to resume.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from time import monotonic
@@ -72,14 +72,15 @@ DESCRIBED = {
 class Plan:
     """What one stream tells: `channel` as clients name it, `opening` frames before the first event.
 
-    `opening` also says whether the stream ends with them; `is_last` ends it after an event.
+    `opening` gets whether the events behind Last-Event-ID were sent. It also says whether the
+    stream ends with its frames; `is_last` ends it after an event.
     """
 
     channel: str
     scope: Scope
     wanted: EventFilter
     render: Render
-    opening: Callable[[], tuple[bytes, bool]] = lambda: (b"", False)
+    opening: Callable[[bool], tuple[bytes, bool]] = lambda _is_resumed: (b"", False)
     is_last: Callable[[StoredEvent], bool] = lambda _event: False
     is_replayed: bool = True
 
@@ -241,9 +242,8 @@ def _frames(
     yield b"retry: %d\n\n" % RETRY_MS
     told: set[Place] = set()
     try:
-        if after is not None:
-            yield from _resumed(plan, member, after, told)
-        opening, is_over = plan.opening()
+        is_resumed = after is not None and (yield from _resumed(plan, member, after, told))
+        opening, is_over = plan.opening(is_resumed)
     finally:
         connections.close_all()
     yield opening
@@ -272,14 +272,19 @@ def _shared(told: Told, plan: Plan) -> bytes:
     return bytes(known)
 
 
-def _resumed(plan: Plan, member: Subscription, after: str, told: set[Place]) -> Iterator[bytes]:
-    """Tell what was missed, then join the live events; `told` gets what both may have."""
+def _resumed(
+    plan: Plan, member: Subscription, after: str, told: set[Place]
+) -> Generator[bytes, None, bool]:
+    """Tell what was missed, then join the live events; `told` gets what both may have.
+
+    Returns whether all missed events were sent: some may have been removed.
+    """
     place = read_place(after) or FIRST
     ends = kept()
     if ends and place.stamp < ends[0].stamp:
         feed.join(member)
         yield _gap(plan, place, ends[1])
-        return
+        return False
     found, has_more = _page(plan, place, settled=True)
     while has_more:
         yield b"".join(map(plan.render, found))
@@ -293,6 +298,7 @@ def _resumed(plan: Plan, member: Subscription, after: str, told: set[Place]) -> 
         told.update(event.place for event in found)
         yield b"".join(map(plan.render, found))
         place = found[-1].place if found else place
+    return True
 
 
 def _page(plan: Plan, after: Place, *, settled: bool) -> tuple[list[StoredEvent], bool]:
@@ -395,8 +401,8 @@ class JobEvents(JobDetail, StreamView):
         job = self.visible(job_id)
         # the end is looked for whatever types are asked for, so only rendering goes by them
         wanted = replace(asked, job_id=job_id, types=())
-        is_resumed = last_event_id(self) is not None
-        if job.finished_at is not None and is_resumed and _is_told(self, wanted):
+        is_again = last_event_id(self) is not None
+        if job.finished_at is not None and is_again and _is_told(self, wanted):
             return Answer(None, status=204)
         return follow(
             self,
@@ -405,7 +411,7 @@ class JobEvents(JobDetail, StreamView):
                 Scope(job_id=job_id),
                 wanted,
                 render(asked.types),
-                lambda: self._end(job_id, asked.types, is_told=is_resumed),
+                lambda is_resumed: self._end(job_id, asked.types, is_told=is_resumed),
                 is_end,
             ),
         )

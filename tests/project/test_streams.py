@@ -268,6 +268,18 @@ def test_an_id_older_than_the_record_tells_the_gap_and_goes_on(server: str) -> N
     stream.close()
 
 
+@spec("contract 25.3")
+def test_the_end_of_a_job_follows_a_gap(server: str) -> None:
+    job_id = enqueue(server)
+    run_once(server)
+    url = f"{server}/ojs/v1/jobs/{job_id}/events"
+
+    frames = Stream(url, **{"Last-Event-ID": "1"}).rest()
+
+    assert [name for name, _, _ in frames] == ["system.gap", "job.state_changed"]
+    assert reconnected(url, frames) == 204
+
+
 @spec("contract 29")
 def test_progress_is_told_unnamed_and_named_until_the_end(server: str) -> None:
     job_id = enqueue(server)
