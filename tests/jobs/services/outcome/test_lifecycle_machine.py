@@ -519,8 +519,14 @@ class Lifecycle(RuleBasedStateMachine):
 
 @pytest.fixture
 def patient(store: None) -> Iterator[None]:
-    """Let only steps pass time: no worker is silent because the test is slow."""
-    with override_settings(OJS={**django_settings.OJS, "WORKER_SILENCE_MS": HOUR_MS // 2}):
+    """Let only steps pass time: no worker is silent because the test is slow.
+
+    Claims serve the queues in the order of the request, as the model does.
+    """
+    with override_settings(
+        OJS={**django_settings.OJS, "WORKER_SILENCE_MS": HOUR_MS // 2},
+        OJS_SCHEDULING={"DEFAULT_STRATEGY": "strict"},
+    ):
         yield
 
 
