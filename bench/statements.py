@@ -38,7 +38,7 @@ def claim(count: int) -> str:
         "limit": str(count),
         "worker_id": "'pgbench-' || :client_id",
         "default_lease_ms": str(LEASE_MS),
-        "says_pool": "false",
+        "names_pool": "false",
         "heard_ms": HEARD_MS,
     }
     return PLACE.sub(lambda found: f"({given.get(found[1], 'NULL')})", script_of("claim"))

@@ -86,7 +86,7 @@ def _measure(database: Database, situations: list[Situation], count: int, slices
         pid = connection.info.backend_pid
         for n in range(slices + 1):
             for situation in situations:
-                sent = {**nothing, "limit": count, "worker_id": "cost", "says_pool": False,
+                sent = {**nothing, "limit": count, "worker_id": "cost", "names_pool": False,
                         "default_lease_ms": LEASE_MS, "heard_ms": int(HEARD_MS),
                         **situation.given}  # fmt: skip
                 claims = CLAIMS[count] if n else WARM

@@ -13,7 +13,7 @@ POOL_PATTERN: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}")
 
 
 class Declaration(NamedTuple):
-    """The versions of types that a worker handles: JSON written by an extension; NONE: none."""
+    """The versions of types that a worker handles: JSON written by an extension."""
 
     digest: int  # identifies the text
     text: str

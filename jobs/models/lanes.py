@@ -93,7 +93,7 @@ class Lane(models.Model):
     queue = NameField()
     priority = models.SmallIntegerField()
     boost = models.SmallIntegerField(default=0, db_default=0)  # of the tenant, adds to the priority
-    # # of the tenant, adds to the priority
+    # the negated priority with the boost, bounded
     rank = models.GeneratedField(
         expression=-Least(MAX_PRIORITY, Greatest(-MAX_PRIORITY, F("priority") + F("boost"))),
         output_field=models.SmallIntegerField(),
@@ -175,7 +175,7 @@ class Turn(models.Model):
     vts = ArrayField(models.FloatField())  # virtual times: a dispatch adds 1/weight
     is_open = ArrayField(models.BooleanField())  # had jobs at the last claim
     since = ArrayField(models.DateTimeField())  # waits since then: last dispatch, or opened
-    floor = models.FloatField()  # start of the wait: last dispatch, or opened
+    floor = models.FloatField()  # the virtual time of the last dispatch
     at = models.DateTimeField()
 
     class Meta:

@@ -45,7 +45,7 @@ class Claimed:
 class Claimer(NamedTuple):
     """The worker of a claim, with the facts that this process assumes about it.
 
-    `pool` is its pool; `says_pool` is true if the worker itself named the pool. `prefetches`: its
+    `pool` is its pool; `names_pool` is true if the worker itself named the pool. `prefetches`: its
     concurrency does not bound the claim, because the worker counts its jobs itself. `blocked_on` is
     this member of the previous answer: the claim waits for that lock first. `declared` is the
     worker's declaration; None: the request has its own. `tenant` is the tenant that the caller is
@@ -55,7 +55,7 @@ class Claimer(NamedTuple):
     worker_id: str | None = None
     lease_ms: int | None = None
     pool: str | None = None
-    says_pool: bool = False
+    names_pool: bool = False
     prefetches: bool = False
     blocked_on: int | None = None
     declared: int | None = None
@@ -77,7 +77,7 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
         "pool": plan.pool,
         "pool_cap": plan.pool_cap,
         "worker_pool": by.pool,
-        "says_pool": by.says_pool,
+        "names_pool": by.names_pool,
         "prefetches": by.prefetches,
         "configuration": plan.config_version,
         "blocked_on": by.blocked_on,

@@ -16,7 +16,9 @@ from jobs.services.lanes.hints import LowWater, LowWaterMarks, starting_marks
 from jobs.services.outcome.nack import Nack, nack
 
 PROMOTED_AT_FETCH = 200  # due jobs that a FETCH promotes before the loop does
-TRIES = 10  # how often a claim starts again after a change of the configuration or of the worker
+MAX_TRIES = (
+    10  # how often a claim starts again after a change of the configuration or of the worker
+)
 
 low_water_marks = LowWaterMarks()
 low_water = low_water_marks.of(None)
@@ -52,28 +54,33 @@ def _add(claimed: queries.Claimed, more: queries.Claimed) -> None:
 
 def _fetch(request: FetchRequest) -> queries.Claimed:
     claimed = _claim(request, request.count)
-    if claimed.over_limit:
-        apply_on_limit(claimed.over_limit)
     if claimed.is_due and queries.promote(PROMOTED_AT_FETCH):
-        rest = _claim(request, request.count - len(claimed.jobs))
-        claimed.jobs.extend(rest.jobs)
+        _add(claimed, _claim(request, request.count - len(claimed.jobs)))
     return claimed
 
 
 def _claim(request: FetchRequest, count: int) -> queries.Claimed:
+    claimed = _claim_current(request, count)
+    if claimed.over_limit:
+        apply_on_limit(claimed.over_limit)
+    return claimed
+
+
+def _claim_current(request: FetchRequest, count: int) -> queries.Claimed:
     """Plan and claim; repeat if the configuration version or facts of the worker are stale."""
     wanted = bindings.with_pool(_declared(request))
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         plan = planned(wanted, count)
         if not plan.queues or plan.limit <= 0:
             return queries.Claimed([], [])
-        claimed = _taken(plan, wanted)
+        claimed = _claim_accepted(plan, wanted)
         if claimed.is_stale:
             extensions.clear_caches()
         elif claimed.is_foreign:
-            wanted = _nobodys(request)
+            wanted = _without_worker(request)
         elif claimed.declared is not None and request.worker_id is not None:
-            wanted = bindings.with_pool(_with(request, bindings.find_declared(request.worker_id)))
+            stored = bindings.find_declared(request.worker_id)
+            wanted = bindings.with_pool(_completed(request, stored))
         elif claimed.worker_pool is None:
             return claimed
         elif request.pool is not None:
@@ -88,9 +95,9 @@ def _claim(request: FetchRequest, count: int) -> queries.Claimed:
     raise Conflict("the pools keep changing, try again")
 
 
-def _taken(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
+def _claim_accepted(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
     """Claim, and requeue the jobs that extensions reject; stale if they reject all."""
-    claimed = _try_out(plan, request)
+    claimed = _claim_unblocked(plan, request)
     rejected: set[str] = set()
     for extension in implementers(ClaimHooks.reject_claimed) if claimed.jobs else ():
         rejected.update(extension.reject_claimed(claimed.jobs, request))
@@ -101,7 +108,7 @@ def _taken(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
     return claimed
 
 
-def _nobodys(request: FetchRequest) -> FetchRequest:
+def _without_worker(request: FetchRequest) -> FetchRequest:
     """Return the request without its worker id, which belongs to another tenant.
 
     The answer is the same as if that worker did not exist, and the request is no sign of its life.
@@ -111,10 +118,10 @@ def _nobodys(request: FetchRequest) -> FetchRequest:
 
 def _declared(request: FetchRequest) -> FetchRequest:
     """Return the request with the stored declaration of its worker, unless it has its own."""
-    return _with(request, bindings.declared(request.worker_id))
+    return _completed(request, bindings.declared(request.worker_id))
 
 
-def _with(request: FetchRequest, stored: Declaration) -> FetchRequest:
+def _completed(request: FetchRequest, stored: Declaration) -> FetchRequest:
     """Complete a request from its worker's declaration; members of the request take precedence."""
     chooses_rotation = request.strategy is not None or request.weights is not None
     if request.declaration is not None and chooses_rotation:
@@ -141,18 +148,18 @@ def planned(request: FetchRequest, count: int) -> ClaimPlan:
     return plan
 
 
-def _try_out(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
+def _claim_unblocked(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
     """Claim; repeat while locks of other claims may have hidden all jobs."""
     blocked_on = None
-    for _ in range(TRIES):
-        claimed = _try(plan, request, blocked_on)
+    for _ in range(MAX_TRIES):
+        claimed = _claim_once(plan, request, blocked_on)
         blocked_on = claimed.blocked_on
         if claimed.jobs or blocked_on is None:
             break
     return claimed
 
 
-def _try(plan: ClaimPlan, request: FetchRequest, blocked_on: int | None) -> queries.Claimed:
+def _claim_once(plan: ClaimPlan, request: FetchRequest, blocked_on: int | None) -> queries.Claimed:
     # A narrowed claim sees other heads than other claims. So claims of a tenant neither use nor set
     # low-water marks, and claims of some version keys share them with claims of the same keys.
     is_whole = plan.tenant is None

@@ -5,7 +5,7 @@
 -- The request of a claim. ojs_make_request makes it and describes each member.
 CREATE TYPE ojs_request AS (
     queues text[], jobs int, worker text, lease_ms bigint, default_lease_ms bigint, tenant text,
-    version_keys int[], pool text, pool_cap int, worker_pool text, says_pool boolean,
+    version_keys int[], pool text, pool_cap int, worker_pool text, names_pool boolean,
     prefetches boolean, configuration bigint, blocked_on bigint, rotation text, strategy smallint,
     weights float8[], ratio float8, rotation_ms bigint, is_global boolean, low_ranks smallint[],
     low_vts float8[], low_lanes bigint[], low_seqs bigint[], declared bigint,
@@ -15,25 +15,29 @@ CREATE TYPE ojs_request AS (
 -- already locked the job, and makes one pick for each job.
 CREATE TYPE ojs_pick AS (
     lane bigint, tenant text, is_limited boolean, vt float8, weight float8,
-    low bigint,  -- No job of the lane lies below, except late jobs; null: jobs were returned.
+    low bigint,  -- No job of the lane lies below, except jobs stored late (128); null: jobs returned.
     place tid,  -- The `ctid` of the locked row: the index may hold many dead entries.
     rank smallint, job tid, position int);
 
--- The state of a claim. Steps take it and return it changed.
+-- The state of a claim. Steps take it and return it changed. A look at a queue picks lanes and hands
+-- out their jobs; a claim looks at a queue until `quota` is 0 or `is_done`.
 CREATE TYPE ojs_claim_state AS (
     -- State of the whole claim.
     now timestamptz, need int,
     is_holding boolean,  -- The claim may hold a lane or a limit, also of a lane that it skipped.
     blocked_on bigint,  -- The lock that may have hidden jobs: of a limit or, if negative, of a lane.
-    opens_at timestamptz,  -- When the first of the reached limits opens by itself.
+    opens_at timestamptz,  -- When the first of the queues' reached limits opens by itself.
     over_limit jsonb,  -- Lanes over a limit whose policy is not to wait, with the number of jobs.
     exhausted bigint[],  -- Lanes whose jobs were all expired or locked by other claims.
     -- Reached limits, and when the latest of them opens by itself.
     reached bigint[], reached_until timestamptz,
-    homes text[],  -- The queue names in the lanes' rows; null: as in the request.
+    -- By position: the names under which the queues' lanes are stored; null: as in the request.
+    stored_queues text[],
     signals jsonb,  -- If set, the claim ends with this answer.
-    -- State of the queue at `position`.
-    position int, queue text, home text, scope text, quota int, queue_limits bigint[],
+    -- State of the queue at `position`; 0: of all queues at once (see ojs_pick_single_lanes).
+    position int, queue text, stored_queue text, scope text,
+    quota int,  -- Number of jobs that the queue may still give.
+    queue_limits bigint[],  -- The limit of the queue itself.
     own_lanes bigint[],  -- The lanes of the request's tenant.
     is_hinted boolean,  -- Low-water marks bound the look.
     closed bigint[],  -- Reached limits, and limits that another claim has locked.
@@ -42,30 +46,33 @@ CREATE TYPE ojs_claim_state AS (
     -- `is_done`: the queue has nothing to give; `is_again`: something changed, look again.
     is_done boolean, is_again boolean,
     is_moved boolean,  -- The best job has another rank than the rotation assumed.
-    rank smallint, vt float8, near bigint[],  -- Of the head of the queue; `near`: the lanes around it.
-    is_alone boolean,  -- The claim has found no other lane of the rank.
+    rank smallint, vt float8,  -- Of the head of the queue, its first eligible lane.
+    candidates bigint[],  -- The lanes from which the look may pick.
+    is_alone boolean,  -- The queue has no other eligible lane.
     is_ordered boolean, empty bigint[], behind bigint[],  -- See ojs_in_order.
-    is_locked boolean,  -- The claim has locked the picked lanes, except the lanes of `held`.
-    -- Lanes that other claims hold; `held_vt`: the virtual time of the last of them.
-    held bigint[], held_vt float8,
-    owes boolean,  -- The claim takes jobs from lanes that other claims hold: the cost becomes a debt.
+    is_locked boolean,  -- The claim has locked the picked lanes, except `unlocked_lanes`.
+    -- See ojs_pick_fair; `unlocked_vt`: the virtual time of the last of them.
+    unlocked_lanes bigint[], unlocked_vt float8,
+    owes boolean,  -- Lanes that the claim has not locked get a debt for their jobs.
     indebted int[],  -- Positions of picks that were charged a debt.
     has_limited boolean, has_returned boolean,  -- Whether some pick has limits, or returned jobs.
     picks ojs_pick[], lanes bigint[],  -- The lanes of the picks.
-    takes int[],  -- Number of jobs that each pick shall give.
-    gives int[],  -- Number of jobs that each pick has, if counted before the claim hands them out.
-    wanted int);
+    planned int[], planned_total int,  -- Number of jobs that each pick shall give, and their sum.
+    counted int[]);  -- Number of jobs that each pick has; null: not counted before the hand-out.
 
--- The turns of the queues of a request. Arrays are by position: see ojs_rotation_begin.
+-- The turns of the queues of a request. Arrays are by position of the queues.
 CREATE TYPE ojs_rotation AS (
     is_on boolean,  -- Some queue has a turn.
-    -- `is_kept`: the next claim continues from these turns; `turn`: the stored turns before this
-    -- claim.
-    is_kept boolean, turn ojs_turn,
-    slots int, is_open boolean[], keys float8[], since bigint[], overdue boolean[],
+    is_kept boolean,  -- The next claim continues from these turns.
+    stored ojs_turn,  -- The stored turns before this claim.
+    slots int,  -- Number of turns, one for each job that the claim needs.
+    is_open boolean[],  -- The queue seems to have jobs: see ojs_open.
+    keys float8[], since bigint[], overdue boolean[],  -- The input of ojs_turns.
     stock int[],  -- Number of jobs that a queue turned out to have; null: enough so far.
-    taken int[], wants int[], turns int[],
-    first int,  -- The position of the queue with which a round begins.
+    taken int[],  -- Number of jobs that the queue gave so far.
+    wants int[],  -- Number of jobs that the queue's turns ask for.
+    turn_order int[],  -- The position of the queue of each turn.
+    first int,  -- The position with which a round through the queues begins, 0 or 1.
     is_visited boolean,  -- The claim looked at a queue in this round.
     is_agreed boolean,  -- Each queue gave the jobs that its turns ask for.
     -- If priorities compete over queues: the index of the latest level of each queue. A level is a

@@ -12,7 +12,7 @@ BEGIN
                          SELECT z.seq FROM ojs_ready AS z
                           WHERE z.lane_id = l.id
                             AND z.seq >= coalesce(ojs_lowest(l.low, l.returned) - 128, 0)
-                            AND ojs_fresh(z.expires_at, p_now)
+                            AND ojs_claimable(z, p_now)
                           ORDER BY z.lane_id, z.seq LIMIT 1) AS head
                     FROM ojs_lane AS l
                    WHERE l.id = ANY (p_lanes) AND l.ordered

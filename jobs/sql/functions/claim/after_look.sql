@@ -1,44 +1,44 @@
 -- ojs_after_look: prepare the next look after the picks gave p_got jobs: store the findings and
--- retire empty lanes. After an unordered look that got all wanted jobs, the claim calls it only if
--- a lane of the picks is marked as returned (ADR 0025).
+-- retire empty lanes. The driver does not call it after the usual look: an unordered look that got
+-- all planned jobs, of lanes without returned jobs (ADR 0025).
 -- Locks: the locks of the functions that it calls; all of them are tried.
 CREATE OR REPLACE FUNCTION ojs_after_look(request ojs_request, claim ojs_claim_state, p_got int)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 DECLARE
-    v_asked bigint[];  -- lanes from which the look wanted jobs
+    v_asked bigint[];  -- lanes from which the look planned jobs
 BEGIN
     IF claim.is_ordered THEN
         claim.is_holding := ojs_advance_ordered(claim.lanes || claim.behind, claim.now)
                             OR claim.is_holding;
     ELSE
-        v_asked := ARRAY(SELECT u.lane FROM unnest(claim.lanes, claim.takes) AS u (lane, n)
+        v_asked := ARRAY(SELECT u.lane FROM unnest(claim.lanes, claim.planned) AS u (lane, n)
                           WHERE u.n > 0);
     END IF;
     IF claim.has_returned THEN
         claim.is_holding := ojs_clear_returned(ARRAY(SELECT u.lane FROM unnest(claim.picks) AS u
                                                       WHERE u.low IS NULL)) OR claim.is_holding;
     END IF;
-    IF p_got < claim.wanted OR claim.is_ordered THEN
-        -- Some lane had fewer jobs than the look wanted.
+    IF p_got < claim.planned_total OR claim.is_ordered THEN
+        -- Some lane may have no more jobs.
         claim.is_holding := ojs_retire_lanes(coalesce(v_asked, claim.empty)) OR claim.is_holding;
     END IF;
 
     IF claim.position = 0 THEN
         RETURN claim;
-    ELSIF claim.is_hinted AND (p_got < claim.wanted OR claim.is_ordered AND p_got = 0) THEN
+    ELSIF claim.is_hinted AND (p_got < claim.planned_total OR claim.is_ordered AND p_got = 0) THEN
         claim.is_hinted := false;  -- jobs may lie below the low-water mark: look again without it
     ELSIF claim.is_ordered THEN
         -- Other claims may have locked all jobs of the lanes that gave none.
-        claim.is_done := claim.near IS NULL AND cardinality(claim.empty) = 0;
+        claim.is_done := claim.candidates IS NULL AND cardinality(claim.empty) = 0;
         claim.exhausted := claim.exhausted || claim.empty
-            || ARRAY(SELECT u.lane FROM unnest(claim.lanes, claim.takes) AS u (lane, n)
+            || ARRAY(SELECT u.lane FROM unnest(claim.lanes, claim.planned) AS u (lane, n)
                       WHERE u.n = 0);
-    ELSIF p_got = 0 AND claim.wanted > 0 THEN
+    ELSIF p_got = 0 AND claim.planned_total > 0 THEN
         -- Look behind these lanes. Their jobs are expired or locked, so they hold back no other
         -- lane.
         claim.exhausted := claim.exhausted || v_asked;
     ELSIF p_got = 0 AND claim.reached IS NOT NULL THEN
-        PERFORM ojs_mark_neighbours(claim);
+        PERFORM ojs_block_neighbours(claim);
     END IF;
     RETURN claim;
 END $$

@@ -8,7 +8,7 @@
 CREATE OR REPLACE FUNCTION ojs_cap_limits(claim ojs_claim_state) RETURNS ojs_claim_state
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_takes int[] := claim.takes;
+    v_planned int[] := claim.planned;
     v_pick ojs_pick;
     v_at int := 0;
     v_limits bigint[];
@@ -25,9 +25,9 @@ DECLARE
 BEGIN
     FOREACH v_pick IN ARRAY claim.picks LOOP
         v_at := v_at + 1;
-        CONTINUE WHEN NOT v_pick.is_limited OR v_takes[v_at] = 0;
+        CONTINUE WHEN NOT v_pick.is_limited OR v_planned[v_at] = 0;
         SELECT l.limits INTO v_limits FROM ojs_lane AS l WHERE l.ctid = v_pick.place;
-        v_room := v_takes[v_at];
+        v_room := v_planned[v_at];
         v_reached := NULL;
         v_until := NULL;
         FOREACH v_limit IN ARRAY v_limits LOOP
@@ -62,20 +62,20 @@ BEGIN
               WHERE m.id = v_reached AND m.policy ->> 'on_limit' <> 'wait';
             IF FOUND THEN
                 claim.over_limit := coalesce(claim.over_limit, '[]') || jsonb_build_object(
-                    'lane', v_pick.lane, 'jobs', v_takes[v_at], 'limit', v_reached);
+                    'lane', v_pick.lane, 'jobs', v_planned[v_at], 'limit', v_reached);
             ELSE
                 claim.reached := claim.reached || v_reached;
                 claim.reached_until := v_until;
                 claim.closed := claim.closed || v_reached;
             END IF;
         END IF;
-        v_takes[v_at] := v_room;
+        v_planned[v_at] := v_room;
         FOREACH v_limit IN ARRAY v_limits LOOP
             v_n := array_position(v_seen, v_limit);
             v_rooms[v_n] := v_rooms[v_n] - v_room;
         END LOOP;
     END LOOP;
-    claim.takes := v_takes;
-    claim.wanted := (SELECT sum(n) FROM unnest(v_takes) AS n);
+    claim.planned := v_planned;
+    claim.planned_total := (SELECT sum(n) FROM unnest(v_planned) AS n);
     RETURN claim;
 END $$

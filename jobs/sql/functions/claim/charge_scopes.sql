@@ -10,7 +10,7 @@ DECLARE
     v_tenants text[];
     v_weights float8[];
 BEGIN
-    IF claim.wanted = 0 OR claim.position > 0 AND claim.scope IS NULL THEN
+    IF claim.planned_total = 0 OR claim.position > 0 AND claim.scope IS NULL THEN
         RETURN claim;
     END IF;
     SELECT array_agg(CASE claim.position WHEN 0 THEN request.scopes[x.position] ELSE claim.scope END
@@ -20,7 +20,7 @@ BEGIN
       INTO v_scopes, v_ranks, v_tenants, v_weights
       FROM unnest(claim.picks) WITH ORDINALITY AS x;
     IF claim.position > 0 THEN
-        SELECT array_agg(h.jobs ORDER BY u.ordinality) INTO claim.gives
+        SELECT array_agg(h.jobs ORDER BY u.ordinality) INTO claim.counted
           FROM unnest(claim.picks) WITH ORDINALITY AS u
          CROSS JOIN LATERAL (
                SELECT count(*)::int AS jobs
@@ -29,11 +29,11 @@ BEGIN
                           AND z.seq >= CASE WHEN NOT claim.is_hinted OR u.low IS NULL THEN 0
                                        ELSE greatest(u.low, request.low_seqs[array_position(
                                             request.low_lanes, u.lane)]) - 128 END
-                          AND ojs_fresh(z.expires_at, claim.now)
-                        ORDER BY z.lane_id, z.seq LIMIT claim.takes[u.ordinality]
+                          AND ojs_claimable(z, claim.now)
+                        ORDER BY z.lane_id, z.seq LIMIT claim.planned[u.ordinality]
                           FOR UPDATE SKIP LOCKED) AS locked) AS h;
     END IF;
-    PERFORM ojs_spend(v_scopes, v_ranks, v_tenants, coalesce(claim.gives, claim.takes), v_weights);
+    PERFORM ojs_spend(v_scopes, v_ranks, v_tenants, coalesce(claim.counted, claim.planned), v_weights);
     -- the rows of ojs_served; other claims of the scope wait for the end of this one
     claim.is_holding := true;
     RETURN claim;

@@ -1,10 +1,12 @@
 -- ojs_claim_jobs: hand out available jobs in one round trip, each job once.
 --
--- A claim is a sequence of steps. Each step takes the request and the state of the claim
--- (ojs_claim_state), and returns the changed state. types.sql describes the members of the state,
--- make_request.sql the members of the request. The steps and the rules that each of them applies:
+-- A claim is a sequence of steps, which pass on the state of the claim (ojs_claim_state). A step takes
+-- the state, most steps also the request. It returns the changed state, or the answer. Functions
+-- that take lanes or picks help a step. types.sql describes the members of the state,
+-- make_request.sql the members of the request. docs/architecture.md shows where a new rule
+-- belongs. The steps and the rules that each of them applies:
 --   ojs_claim_worker   the configuration version; the worker's standing, pool, tenant and load.
---   ojs_claim_pool     the pool's cap; one claim of a pool, rotation or scope at a time.
+--   ojs_claim_locks    the pool's cap; one claim of a pool, rotation or scope at a time.
 --   ojs_rotation_*     which queue has the next turn.
 --   ojs_claim_queue    pauses and the limit of a queue; opens lanes whose limit has opened by itself.
 --   ojs_pick_lanes     strict priority inside a queue; the other ojs_pick_* choose lanes of that
@@ -14,10 +16,10 @@
 --   ojs_hand_out       expiry; hands the jobs out.
 --   ojs_after_look     retires empty lanes, and decides where to look next.
 --
--- Locks, in this order: the worker; the pool or the rotation; scopes; the lock that `blocked_on`
--- names; the limit of a queue; lanes; limits of lanes; ready rows; stripes of emptied lanes. The
--- file of each step states how it takes its locks. Once the claim may hold a lane or a limit
--- (`is_holding`), it only tries all other locks, so claims cannot deadlock.
+-- Locks: a claim waits only for these, in this order: the worker; the pool; the rotation; scopes; then
+-- one limit or one lane. Once it may hold a limit or a lane (`is_holding`), it only tries further
+-- locks, so their order does not matter and claims cannot deadlock. The file of each step states how
+-- it takes its locks.
 --
 -- Returns the claimed jobs; jobs of the same queue are in turn order. A last row with a null id may
 -- have `signals`, an object with some of these members:
@@ -53,13 +55,13 @@ BEGIN
     IF claim.need > 0 AND (request.pool_cap IS NOT NULL OR request.rotation IS NOT NULL
                            OR request.scopes IS NOT NULL OR request.blocked_on IS NOT NULL)
     THEN
-        claim := ojs_claim_pool(request, claim);
+        claim := ojs_claim_locks(request, claim);
         IF claim.need > 0 AND request.rotation IS NOT NULL AND cardinality(request.queues) > 1 THEN
             rotation := ojs_rotation_begin(request, claim);
         END IF;
     END IF;
 
-    -- Without a rotation there is one round, with the queues in the order of the request. In a
+    -- Without a rotation there is one round through the queues, in the order of the request. In a
     -- rotation: decide all turns, take the jobs that they ask for, and decide again with the
     -- shortages found, until turns and jobs agree. The result is the same as if each turn were
     -- decided after the one before it.
@@ -68,7 +70,7 @@ BEGIN
             rotation := ojs_rotation_decide(request, claim.need, rotation);
             EXIT WHEN rotation.is_agreed;
         END IF;
-        -- Number 0 stands for all queues that have a single lane without limits. One statement
+        -- Position 0 stands for all queues that have a single lane without limits. One statement
         -- takes their jobs together, instead of several statements for each queue. The other queues
         -- and any shortages follow.
         FOR i IN coalesce(rotation.first, 1) .. cardinality(request.queues) LOOP
@@ -80,8 +82,9 @@ BEGIN
             ELSE
                 claim.quota := claim.need;
             END IF;
-            -- Every pass takes jobs, or finds a lane or a limit that later passes skip.
-            FOR pass IN 1 .. 1000 LOOP
+            -- Every look hands out jobs, or finds a lane or a limit that later looks skip. The bound
+            -- stops a look that does neither, which would be a fault.
+            FOR look IN 1 .. 1000 LOOP
                 EXIT WHEN claim.quota <= 0;
                 IF i = 0 THEN
                     claim := ojs_pick_single_lanes(request, claim, rotation);
@@ -98,13 +101,15 @@ BEGIN
                     claim := ojs_charge_scopes(request, claim);
                 END IF;
                 v_got := 0;
-                IF claim.wanted > 0 OR cardinality(claim.indebted) > 0 THEN
+                IF claim.planned_total > 0 OR cardinality(claim.indebted) > 0 THEN
                     RETURN QUERY SELECT * FROM ojs_hand_out(request, claim);
                     GET DIAGNOSTICS v_got = ROW_COUNT;
                 END IF;
                 claim.need := claim.need - v_got;
                 claim.quota := claim.quota - v_got;
-                IF v_got = 0 OR v_got < claim.wanted OR claim.is_ordered OR claim.has_returned THEN
+                IF v_got = 0 OR v_got < claim.planned_total OR claim.is_ordered
+                   OR claim.has_returned
+                THEN
                     claim := ojs_after_look(request, claim, v_got);
                 END IF;
                 EXIT WHEN i = 0 OR claim.is_done;
@@ -117,13 +122,13 @@ BEGIN
                OR claim.need <= 0 AND rotation.wants = rotation.taken;
     END LOOP;
 
-    IF rotation.is_kept AND cardinality(rotation.turns) > 0 THEN
-        PERFORM ojs_turn_keep(rotation.turn, rotation.turns, rotation.is_open,
+    IF rotation.is_kept AND cardinality(rotation.turn_order) > 0 THEN
+        PERFORM ojs_turn_keep(rotation.stored, rotation.turn_order, rotation.is_open,
                               CASE WHEN request.strategy = 2 THEN request.weights END,
                               request.tenant IS NOT NULL OR request.leaves_out_versions, claim.now);
     END IF;
-    IF claim.need > 0 OR cardinality(rotation.turns) > 1 THEN
-        v_signals.signals := ojs_claim_signals(request, claim, rotation.turns);
+    IF claim.need > 0 OR cardinality(rotation.turn_order) > 1 THEN
+        v_signals.signals := ojs_claim_signals(request, claim, rotation.turn_order);
         IF v_signals.signals IS NOT NULL THEN
             RETURN NEXT v_signals;
         END IF;

@@ -18,7 +18,7 @@ DECLARE
 BEGIN
     claim.position := p_position;
     claim.queue := request.queues[p_position];
-    claim.home := claim.queue;
+    claim.stored_queue := claim.queue;
     claim.scope := request.scopes[p_position];
     claim.quota := least(claim.need, p_most);
     claim.queue_limits := NULL;
@@ -57,15 +57,15 @@ BEGIN
         SELECT array_agg(l.id) INTO claim.own_lanes FROM ojs_lane_key AS l
          WHERE l.tenant = request.tenant AND l.queue = claim.queue
            AND (request.version_keys IS NULL OR l.route = ANY (request.version_keys));
-        claim.home := coalesce((SELECT l.queue FROM ojs_lane AS l WHERE l.id = claim.own_lanes[1]),
-                               claim.queue);
-        claim.homes := coalesce(claim.homes, request.queues);
-        claim.homes[p_position] := claim.home;
+        claim.stored_queue := coalesce(
+            (SELECT l.queue FROM ojs_lane AS l WHERE l.id = claim.own_lanes[1]), claim.queue);
+        claim.stored_queues := coalesce(claim.stored_queues, request.queues);
+        claim.stored_queues[p_position] := claim.stored_queue;
     END IF;
     FOR v_lane IN SELECT l.ctid AS place, l.blocked_until AS until FROM ojs_lane AS l
                    WHERE l.id = ANY (ARRAY(
                          SELECT m.id FROM ojs_lane AS m
-                          WHERE m.queue = claim.home AND m.blocked_until <= claim.now
+                          WHERE m.queue = claim.stored_queue AND m.blocked_until <= claim.now
                           ORDER BY m.queue, m.blocked_until LIMIT 100))
                      FOR NO KEY UPDATE SKIP LOCKED
     LOOP

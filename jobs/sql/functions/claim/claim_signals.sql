@@ -16,7 +16,7 @@ BEGIN
         RETURN CASE WHEN p_turns IS NOT NULL THEN jsonb_build_object('turns', p_turns) END;
     END IF;
     v_is_due := EXISTS (SELECT 1 FROM ojs_later AS x WHERE x.due_at <= claim.now);
-    FOREACH v_queue IN ARRAY coalesce(claim.homes, request.queues) LOOP
+    FOREACH v_queue IN ARRAY coalesce(claim.stored_queues, request.queues) LOOP
         claim.opens_at := least(claim.opens_at, (
             SELECT l.blocked_until FROM ojs_lane AS l
              WHERE l.queue = v_queue AND l.blocked_until IS NOT NULL

@@ -40,13 +40,14 @@ BEGIN
       FROM ojs_worker AS w WHERE w.id = request.worker;
     IF NOT FOUND THEN
         INSERT INTO ojs_worker (id, tenant, pool)
-        VALUES (request.worker, request.caller, CASE WHEN request.says_pool THEN request.worker_pool END)
+        VALUES (request.worker, request.caller,
+                CASE WHEN request.names_pool THEN request.worker_pool END)
         ON CONFLICT DO NOTHING;
         GET DIAGNOSTICS v_made = ROW_COUNT;
         IF v_made = 0 THEN
             SELECT w.pool, w.tenant INTO v_pool, v_tenant
               FROM ojs_worker AS w WHERE w.id = request.worker;
-        ELSIF request.says_pool THEN
+        ELSIF request.names_pool THEN
             v_pool := request.worker_pool;
         END IF;
     END IF;
@@ -62,7 +63,7 @@ BEGIN
         claim.signals := jsonb_build_object('directive', v_standing);
         RETURN claim;
     END IF;
-    IF v_pool IS DISTINCT FROM request.worker_pool AND request.says_pool
+    IF v_pool IS DISTINCT FROM request.worker_pool AND request.names_pool
        AND request.worker_pool IS NOT NULL
     THEN
         -- a worker joins its first pool, or another pool after it had ended

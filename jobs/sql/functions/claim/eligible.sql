@@ -1,11 +1,13 @@
--- ojs_eligible: return whether a claim may take jobs of an offered lane: the claim has not found
--- the lane exhausted, the lane's limits are not closed, and the worker accepts its version key.
--- PostgreSQL inlines the function.
+-- ojs_eligible: return whether a claim may take jobs of an offered lane. Every search for lanes calls
+-- it, so a rule about a lane that gives no job is a condition here. PostgreSQL inlines the function
+-- as long as it is one expression without a subquery.
+--
+-- The claim has not found the lane exhausted. None of its limits is closed (p_closed; null: none).
+-- The worker accepts its version key (p_version_keys; null: any).
 CREATE OR REPLACE FUNCTION ojs_eligible(
-    p_lane bigint, p_limits bigint[], p_version_key int,
-    p_exhausted bigint[], p_closed bigint[], p_version_keys int[]
+    p_lane ojs_lane, p_exhausted bigint[], p_closed bigint[], p_version_keys int[]
 ) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT p_lane <> ALL (p_exhausted)
-       AND (p_closed IS NULL OR p_limits IS NULL OR NOT p_limits && p_closed)
-       AND (p_version_keys IS NULL OR p_version_key = ANY (p_version_keys))
+    SELECT p_lane.id <> ALL (p_exhausted)
+       AND (p_closed IS NULL OR p_lane.limits IS NULL OR NOT p_lane.limits && p_closed)
+       AND (p_version_keys IS NULL OR p_lane.route = ANY (p_version_keys))
 $$

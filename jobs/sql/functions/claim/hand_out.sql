@@ -1,12 +1,16 @@
 -- ojs_hand_out: hand out jobs of the picks: move them from ready to leased, record their limits,
--- starts and events, and charge the lanes. Returns the jobs in turn order. A pick without a locked
--- job gives the first jobs of its lane that no other transaction has locked.
--- Locks: the jobs (SKIP LOCKED). The claim has already locked the lanes that it charges. Lanes that
--- it has not locked get a debt.
+-- starts and events, and charge the lanes. Returns the jobs in turn order. At position 0 a pick has
+-- its locked job, and the number in `planned` does not matter. Any other pick gives the first jobs of
+-- its lane that no other transaction has locked, as many as `counted`, or as `planned` if they were
+-- not counted.
+--
+-- The claim charges the lanes that it has locked. If it `owes`, each other lane gets a debt. A queue
+-- with a single lane is charged nothing: its virtual time decides nothing.
+-- Locks: the jobs (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_hand_out(request ojs_request, claim ojs_claim_state)
 RETURNS SETOF ojs_claimed LANGUAGE plpgsql AS $$
 DECLARE
-    v_takes int[] := coalesce(claim.gives, claim.takes);
+    v_planned int[] := coalesce(claim.counted, claim.planned);
 BEGIN
     RETURN QUERY
     WITH h AS MATERIALIZED (
@@ -31,8 +35,8 @@ BEGIN
                                             WHEN claim.is_ordered THEN u.low - 128
                                             ELSE greatest(u.low, request.low_seqs[array_position(
                                                  request.low_lanes, u.lane)]) - 128 END
-                          AND ojs_fresh(z.expires_at, claim.now)
-                        ORDER BY z.lane_id, z.seq LIMIT v_takes[u.ordinality]
+                          AND ojs_claimable(z, claim.now)
+                        ORDER BY z.lane_id, z.seq LIMIT v_planned[u.ordinality]
                           FOR UPDATE SKIP LOCKED) AS locked) AS hh
     ), d AS (
         -- By `ctid`: the claim has just locked these rows, and no plan can read more rows than

@@ -8,8 +8,9 @@
 -- more jobs of each, only if other claims hold all jobs found or these jobs lie behind that bound.
 --
 -- Parameters: p_near, if not null: the lanes to choose from. Otherwise the lanes of p_queue and
--- p_rank from p_vt on, without the lanes of p_barren, and only of the version keys p_routes (null:
--- any). p_lows: the lanes' `low` bounds the jobs.
+-- p_rank from p_vt on, without the exhausted lanes p_barren, and only of the version keys p_routes
+-- (null: any). p_lows: the lanes' `low` bounds the jobs. The names are of release 0.2.0, whose claim
+-- calls this function: see ADR 0026.
 --
 -- `empty`: lanes without a visible job, which may retire. `behind`: lanes whose `vt` may lie far
 -- before their jobs, which made the look wider.
@@ -21,23 +22,24 @@ CREATE OR REPLACE FUNCTION ojs_in_order(
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    v_lanes int := p_quota + 8;
-    v_deep int := greatest(4, least(p_quota, 256 / (p_quota + 8)));
+    v_lanes int := p_quota + 8;  -- each lane may give one job; some may be empty
+    v_deep int := greatest(4, least(p_quota, 256 / (p_quota + 8)));  -- about 256 jobs in all lanes
     v_ids bigint[] := p_near;
     v_next float8;  -- a lower bound of the jobs of all lanes outside the look
     v_cut bigint;  -- up to here the look has all jobs of its lanes
 BEGIN
-    FOR pass IN 1 .. 8 LOOP
+    -- Each look is four times as wide and as deep as the look before: eight reach 16,000 times as far.
+    FOR look IN 1 .. 8 LOOP
         IF p_near IS NULL THEN
             SELECT array_agg(z.id), CASE WHEN count(*) > v_lanes THEN max(z.vt) END
               INTO v_ids, v_next
               FROM (SELECT l.id, l.vt FROM ojs_lane AS l
                      WHERE l.queue = p_queue AND ojs_offered(l.active, l.blocked_by, l.paused)
                        AND l.rank = p_rank AND l.vt >= p_vt
-                       AND ojs_eligible(l.id, NULL, l.route, p_barren, NULL, p_routes)
+                       AND ojs_eligible(l, p_barren, NULL, p_routes)
                      ORDER BY l.queue, l.rank, l.vt LIMIT v_lanes + 1) AS z;
         END IF;
-        WITH near AS MATERIALIZED (
+        WITH seen AS MATERIALIZED (
             SELECT u.lane, h.place, h.seq, row_number() OVER (PARTITION BY u.lane ORDER BY h.seq) AS n
               FROM unnest(v_ids) AS u (lane)
               LEFT JOIN LATERAL (
@@ -47,18 +49,18 @@ BEGIN
                                         THEN (SELECT coalesce(ojs_lowest(l.low, l.returned) - 128, 0)
                                                 FROM ojs_lane AS l WHERE l.id = u.lane LIMIT 1)
                                         ELSE 0 END
-                      AND ojs_fresh(z.expires_at, p_now)
+                      AND ojs_claimable(z, p_now)
                     ORDER BY z.lane_id, z.seq LIMIT v_deep) AS h ON true
         ), bound AS MATERIALIZED (
             SELECT min(b.seq) FILTER (WHERE b.n = v_deep) AS cut,
                    array_agg(b.lane) FILTER (WHERE b.seq IS NULL) AS empty
-              FROM near AS b
-        ), held AS (
-            SELECT z.lane_id FROM near AS b JOIN ojs_ready AS z ON z.ctid = b.place
+              FROM seen AS b
+        ), locked AS (
+            SELECT z.lane_id FROM seen AS b JOIN ojs_ready AS z ON z.ctid = b.place
              WHERE b.seq <= least('Infinity', v_next, (SELECT cut FROM bound))
              ORDER BY b.seq LIMIT p_quota FOR UPDATE OF z SKIP LOCKED
         ), counted AS (
-            SELECT h.lane_id, count(*)::int AS jobs FROM held AS h GROUP BY h.lane_id
+            SELECT h.lane_id, count(*)::int AS jobs FROM locked AS h GROUP BY h.lane_id
         )
         SELECT (SELECT array_agg(c.lane_id) FROM counted AS c),
                (SELECT array_agg(c.jobs) FROM counted AS c), b.empty, b.cut

@@ -7,7 +7,7 @@
 -- restrict the lanes; null: any. leaves_out_versions: version_keys omits keys that exist.
 --
 -- pool: the pool that the jobs count for; pool_cap bounds them. worker_pool: the pool to which the
--- worker belongs according to the caller. says_pool: the worker itself named the pool. declared:
+-- worker belongs according to the caller. names_pool: the worker itself named its pool. declared:
 -- the number of the declaration of the worker according to the caller; null: the request has its
 -- own declaration. prefetches: the worker holds more jobs than it runs, and counts them itself.
 -- caller: the tenant that the caller is bound to; null: none. A worker belongs to the tenant of its
@@ -31,14 +31,14 @@
 -- 0018).
 CREATE OR REPLACE FUNCTION ojs_make_request(
     queues text[], jobs int, worker text, lease_ms bigint, default_lease_ms bigint, tenant text,
-    version_keys int[], pool text, pool_cap int, worker_pool text, says_pool boolean,
+    version_keys int[], pool text, pool_cap int, worker_pool text, names_pool boolean,
     prefetches boolean, configuration bigint, blocked_on bigint, rotation text, strategy smallint,
     weights float8[], ratio float8, rotation_ms bigint, is_global boolean, low_ranks smallint[],
     low_vts float8[], low_lanes bigint[], low_seqs bigint[], declared bigint,
     leaves_out_versions boolean, caller text, scopes text[], heard_ms bigint DEFAULT NULL
 ) RETURNS ojs_request LANGUAGE sql IMMUTABLE AS $$
     SELECT ROW(queues, jobs, worker, lease_ms, default_lease_ms, tenant, version_keys, pool, pool_cap,
-               worker_pool, says_pool, prefetches, configuration, blocked_on, rotation, strategy,
+               worker_pool, names_pool, prefetches, configuration, blocked_on, rotation, strategy,
                weights, ratio, rotation_ms, is_global, low_ranks, low_vts, low_lanes, low_seqs,
                declared, leaves_out_versions, caller, scopes, heard_ms)::ojs_request
 $$

@@ -2,16 +2,17 @@
 -- bounds the distance from the head: a claim must not serve a lane far ahead of it only because
 -- other claims hold the lanes before.
 --
--- Up to 32 more lanes (`held`) share the jobs that the locked lanes do not take. Other claims hold
--- them, or they lie beyond the window. If other claims hold all lanes, ojs_pick_unlocked picks from
--- `held`. A scope has only one claim at a time, and its lanes may lie far from the first: `held` is
+-- Up to 32 more lanes (`unlocked_lanes`) share the jobs that the locked lanes do not take. Other
+-- claims hold them, or they lie beyond the window. The number bounds the work of a look; later looks
+-- find further lanes. If other claims hold all lanes, ojs_pick_unlocked picks from `unlocked_lanes`.
+-- A scope has only one claim at a time, and its lanes may lie far from the first: `unlocked_lanes` is
 -- then empty.
 -- Locks: the lanes (SKIP LOCKED). The claim may hold a lane even if none is returned: a lane that
 -- has changed meanwhile stays locked.
 CREATE OR REPLACE FUNCTION ojs_pick_fair(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 DECLARE
-    v_head bigint := claim.near[1];  -- the index entries before the head are dead
+    v_head bigint := claim.candidates[1];  -- the index entries before the head are dead
 BEGIN
     claim.is_holding := true;
     IF claim.scope IS NOT NULL THEN
@@ -31,25 +32,23 @@ BEGIN
                AND l.rank = claim.rank AND (l.vt, l.id) >= (claim.vt, v_head)
                AND l.vt <= claim.vt + claim.quota + 1
                AND l.vt <= claim.vt + (claim.quota + 1) / l.weight
-               AND ojs_eligible(l.id, l.limits, l.route, claim.exhausted, claim.closed,
-                                request.version_keys)
+               AND ojs_eligible(l, claim.exhausted, claim.closed, request.version_keys)
              ORDER BY l.queue, l.rank, l.vt LIMIT claim.quota
                FOR NO KEY UPDATE SKIP LOCKED) AS s;
     IF coalesce(cardinality(claim.lanes), 0) < claim.quota AND NOT claim.is_alone
        AND claim.scope IS NULL
     THEN
-        SELECT array_agg(c.id), max(c.vt) INTO claim.held, claim.held_vt
+        SELECT array_agg(c.id), max(c.vt) INTO claim.unlocked_lanes, claim.unlocked_vt
           FROM (SELECT l.id, l.vt FROM ojs_lane AS l
                  WHERE l.queue = claim.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
                    AND l.rank = claim.rank AND (l.vt, l.id) >= (claim.vt, v_head)
-                   AND ojs_eligible(l.id, l.limits, l.route, claim.exhausted, claim.closed,
-                                    request.version_keys)
+                   AND ojs_eligible(l, claim.exhausted, claim.closed, request.version_keys)
                    AND (claim.lanes IS NULL OR l.id <> ALL (claim.lanes))
                  ORDER BY l.queue, l.rank, l.vt LIMIT 32) AS c;
         IF NOT claim.is_locked THEN
-            claim.near := claim.held;
+            claim.candidates := claim.unlocked_lanes;
             -- another claim has just blocked or retired all of them
-            claim.is_again := claim.near IS NULL;
+            claim.is_again := claim.candidates IS NULL;
         END IF;
     END IF;
     IF claim.is_again THEN

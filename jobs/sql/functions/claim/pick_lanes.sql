@@ -21,8 +21,8 @@ BEGIN
     claim.is_again := false;
     claim.is_moved := false;
     claim.is_locked := false;
-    claim.held := NULL;
-    claim.gives := NULL;
+    claim.unlocked_lanes := NULL;
+    claim.counted := NULL;
     IF claim.is_hinted THEN
         v_from_rank := request.low_ranks[claim.position];
         v_from_vt := request.low_vts[claim.position];
@@ -30,22 +30,21 @@ BEGIN
     IF request.tenant IS NULL THEN
         SELECT count(*), (array_agg(z.rank))[1], (array_agg(z.vt))[1], array_agg(z.id),
                (array_agg(z.ordered))[1]
-          INTO v_lanes, claim.rank, claim.vt, claim.near, claim.is_ordered
+          INTO v_lanes, claim.rank, claim.vt, claim.candidates, claim.is_ordered
           FROM (SELECT l.id, l.rank, l.vt, l.ordered FROM ojs_lane AS l
                  WHERE l.queue = claim.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
                    AND (l.rank, l.vt) >= (v_from_rank, v_from_vt)
-                   AND ojs_eligible(l.id, l.limits, l.route, claim.exhausted, claim.closed,
-                                    request.version_keys)
+                   AND ojs_eligible(l, claim.exhausted, claim.closed, request.version_keys)
                  ORDER BY l.queue, l.rank, l.vt, l.id LIMIT 2) AS z;
     ELSE
         SELECT count(*), min(z.rank), min(z.vt), array_agg(z.id), bool_or(z.ordered)
-          INTO v_lanes, claim.rank, claim.vt, claim.near, claim.is_ordered
+          INTO v_lanes, claim.rank, claim.vt, claim.candidates, claim.is_ordered
           FROM (SELECT l.id, l.rank, l.vt, l.ordered, min(l.rank) OVER () AS head
                   FROM ojs_lane AS l
                  WHERE l.id = ANY (claim.own_lanes)
                    AND ojs_offered(l.active, l.blocked_by, l.paused)
                    -- `own_lanes` has only lanes of the version keys
-                   AND ojs_eligible(l.id, l.limits, l.route, claim.exhausted, claim.closed, NULL)
+                   AND ojs_eligible(l, claim.exhausted, claim.closed, NULL)
                ) AS z
          WHERE z.rank = z.head;
     END IF;

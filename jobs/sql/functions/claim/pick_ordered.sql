@@ -8,23 +8,23 @@
 CREATE OR REPLACE FUNCTION ojs_pick_ordered(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 DECLARE
-    v_gives int[];
+    v_counts int[];
     v_missed bigint[];
 BEGIN
-    SELECT o.lanes, o.takes, o.empty, o.behind INTO claim.near, v_gives, claim.empty, claim.behind
+    SELECT o.lanes, o.takes, o.empty, o.behind INTO claim.candidates, v_counts, claim.empty, claim.behind
       FROM ojs_in_order(claim.queue, claim.rank, claim.vt,
-                        CASE WHEN request.tenant IS NOT NULL THEN claim.near END,
+                        CASE WHEN request.tenant IS NOT NULL THEN claim.candidates END,
                         claim.exhausted, request.version_keys, claim.quota, claim.is_hinted,
                         claim.now) AS o;
     SELECT array_agg(ROW(s.id, s.tenant, s.is_limited, s.vt, s.weight, s.low, s.place,
                          NULL, NULL, NULL)::ojs_pick),
            array_agg(s.id), array_agg(s.n), coalesce(sum(s.n), 0), bool_or(s.place IS NOT NULL),
            bool_or(s.low IS NULL)
-      INTO claim.picks, claim.lanes, claim.takes, claim.wanted, claim.has_limited,
+      INTO claim.picks, claim.lanes, claim.planned, claim.planned_total, claim.has_limited,
            claim.has_returned
       FROM (SELECT l.id, l.tenant, false AS is_limited, l.vt, l.weight,
                    ojs_lowest(l.low, l.returned) AS low, NULL::tid AS place, u.n
-              FROM unnest(claim.near, v_gives) AS u (lane, n)
+              FROM unnest(claim.candidates, v_counts) AS u (lane, n)
               JOIN ojs_lane AS l ON l.id = u.lane
              WHERE l.limits IS NULL
              UNION ALL
@@ -34,13 +34,13 @@ BEGIN
               FROM (SELECT l.*, l.ctid AS place FROM ojs_lane AS l
                      WHERE l.id = ANY (ARRAY(
                            SELECT m.id FROM ojs_lane AS m
-                            WHERE m.id = ANY (claim.near) AND m.limits IS NOT NULL))
+                            WHERE m.id = ANY (claim.candidates) AND m.limits IS NOT NULL))
                        FOR NO KEY UPDATE SKIP LOCKED) AS o
-              JOIN unnest(claim.near, v_gives) AS u (lane, n) ON u.lane = o.id) AS s;
+              JOIN unnest(claim.candidates, v_counts) AS u (lane, n) ON u.lane = o.id) AS s;
     claim.is_holding := claim.is_holding OR claim.has_limited IS TRUE;
     claim.owes := false;
     claim.indebted := NULL;
-    v_missed := ARRAY(SELECT u.id FROM unnest(claim.near) AS u (id)
+    v_missed := ARRAY(SELECT u.id FROM unnest(claim.candidates) AS u (id)
                        WHERE claim.lanes IS NULL OR u.id <> ALL (claim.lanes)
                        ORDER BY u.id);
     IF cardinality(v_missed) = 0 THEN

@@ -22,11 +22,11 @@ BEGIN
     claim.has_limited := false;
     claim.owes := false;
     claim.indebted := NULL;
-    claim.gives := NULL;
+    claim.counted := NULL;
     SELECT array_agg(ROW(a.id, a.tenant, false, a.vt, a.weight, a.low, NULL, a.rank, h.place,
                          x.i)::ojs_pick),
            array_agg(a.id), array_agg(1), count(*), coalesce(bool_or(a.low IS NULL), false)
-      INTO claim.picks, claim.lanes, claim.takes, claim.wanted, claim.has_returned
+      INTO claim.picks, claim.lanes, claim.planned, claim.planned_total, claim.has_returned
       FROM unnest(request.queues, rotation.wants) WITH ORDINALITY AS x (queue, want, i)
       JOIN ojs_queue AS u ON u.name = x.queue AND u.paused_at IS NULL AND u.limit_id IS NULL
      CROSS JOIN LATERAL (
@@ -40,7 +40,7 @@ BEGIN
                     WHERE l.queue = x.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
                       AND (l.rank, l.vt) >= (coalesce(request.low_ranks[x.i], -32768),
                                              coalesce(request.low_vts[x.i], '-Infinity'))
-                      AND (request.version_keys IS NULL OR l.route = ANY (request.version_keys))
+                      AND ojs_eligible(l, claim.exhausted, NULL, request.version_keys)
                     ORDER BY l.queue, l.rank, l.vt LIMIT 2) AS z) AS a
      CROSS JOIN LATERAL (
            SELECT z.ctid AS place
@@ -49,7 +49,7 @@ BEGIN
               AND z.seq >= CASE WHEN request.low_ranks[x.i] IS NULL OR a.low IS NULL THEN 0
                            ELSE greatest(a.low, request.low_seqs[array_position(
                                 request.low_lanes, a.id)]) - 128 END
-              AND ojs_fresh(z.expires_at, claim.now)
+              AND ojs_claimable(z, claim.now)
             ORDER BY z.lane_id, z.seq LIMIT x.want
               FOR UPDATE SKIP LOCKED) AS h
      WHERE x.want > 0 AND a.lanes = 1 AND NOT a.limited
@@ -66,6 +66,6 @@ BEGIN
              WHERE l.queue = x.queue AND l.ordered AND l.returned IS NOT NULL
                AND ojs_offered(l.active, l.blocked_by, l.paused)
              ORDER BY l.queue LIMIT 1) END IS NULL;
-    claim.is_done := claim.wanted = 0;
+    claim.is_done := claim.planned_total = 0;
     RETURN claim;
 END $$

@@ -13,7 +13,7 @@ BEGIN
       FROM (SELECT l.id, l.tenant, l.limits IS NOT NULL AS is_limited, l.vt, l.weight,
                    ojs_lowest(l.low, l.returned) AS low, l.ctid AS place
               FROM ojs_lane AS l
-             WHERE l.id = ANY (claim.near) AND ojs_offered(l.active, l.blocked_by, l.paused)
+             WHERE l.id = ANY (claim.candidates) AND ojs_offered(l.active, l.blocked_by, l.paused)
              ORDER BY l.vt LIMIT claim.quota FOR NO KEY UPDATE SKIP LOCKED) AS s;
     IF NOT claim.is_locked THEN
         RETURN ojs_pick_unlocked(request, claim);

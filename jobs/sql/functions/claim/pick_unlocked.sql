@@ -2,10 +2,12 @@
 -- single lane, or the lanes of `near` if other claims hold all of them. Only the holders know the
 -- current virtual times, so these lanes share by weight.
 --
--- It excludes lanes with limits: a claim records a reached limit in the lane, which takes the
--- lane's lock. It also excludes a single lane whose jobs cost by duration: the credit of short jobs
--- would be given back although nothing was charged. If no lane remains, the claim locks the first
--- lane.
+-- It excludes lanes that another transaction has blocked or retired meanwhile, and lanes with limits:
+-- a claim records a reached limit in the lane, which takes the lane's lock. It also excludes lanes
+-- whose jobs cost by duration, if the lane is the only candidate or the claim is for one tenant: the
+-- loop `charge` would give back the credit of short jobs although nothing was charged. If no lane
+-- remains, the claim locks the first lane. If it must not wait for that lock, it ends with the queue
+-- and names the lane in `blocked_on`.
 -- Locks: none, or the first lane. The claim waits for it only while it may hold no lane and no
 -- limit: otherwise two claims could wait for each other.
 CREATE OR REPLACE FUNCTION ojs_pick_unlocked(request ojs_request, claim ojs_claim_state)
@@ -16,25 +18,25 @@ BEGIN
            array_agg(l.id), bool_or(ojs_lowest(l.low, l.returned) IS NULL)
       INTO claim.picks, claim.lanes, claim.has_returned
       FROM ojs_lane AS l
-     WHERE l.id = ANY (claim.near) AND ojs_offered(l.active, l.blocked_by, l.paused)
+     WHERE l.id = ANY (claim.candidates) AND ojs_offered(l.active, l.blocked_by, l.paused)
        AND l.limits IS NULL
-       AND (NOT l.timed OR request.tenant IS NULL AND cardinality(claim.near) > 1);
+       AND (NOT l.timed OR request.tenant IS NULL AND cardinality(claim.candidates) > 1);
     IF claim.picks IS NOT NULL THEN
         claim.has_limited := false;
         claim.owes := claim.scope IS NULL
-                      AND (cardinality(claim.near) > 1 OR claim.held IS NOT NULL);
+                      AND (cardinality(claim.candidates) > 1 OR claim.unlocked_lanes IS NOT NULL);
         claim.indebted := NULL;
-        claim.wanted := claim.quota;
+        claim.planned_total := claim.quota;
         IF cardinality(claim.lanes) = 1 THEN
-            claim.takes := ARRAY[claim.quota];
+            claim.planned := ARRAY[claim.quota];
         ELSE
-            claim.takes := ojs_share_by_weight(claim.picks, claim.quota, 0.999999 * random());
+            claim.planned := ojs_share_by_weight(claim.picks, claim.quota, 0.999999 * random());
         END IF;
         RETURN claim;
     END IF;
 
     IF claim.is_holding THEN
-        claim.blocked_on := -claim.near[1];
+        claim.blocked_on := -claim.candidates[1];
         claim.is_done := true;
         RETURN claim;
     END IF;
@@ -45,7 +47,7 @@ BEGIN
       FROM (SELECT l.id, l.tenant, l.limits IS NOT NULL AS is_limited, l.vt, l.weight,
                    ojs_lowest(l.low, l.returned) AS low, l.ctid AS place
               FROM ojs_lane AS l
-             WHERE l.id = claim.near[1] AND ojs_offered(l.active, l.blocked_by, l.paused)
+             WHERE l.id = claim.candidates[1] AND ojs_offered(l.active, l.blocked_by, l.paused)
                FOR NO KEY UPDATE) AS s;
     claim.is_locked := true;
     claim.is_holding := true;

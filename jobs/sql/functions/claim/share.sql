@@ -1,5 +1,5 @@
 -- ojs_share: return how many of p_quota jobs each lane gives. The jobs go to the smallest tags vt +
--- n / weight; of equal tags the first lane's comes first (start-time fairness). Plain arithmetic. A
+-- n / weight; of equal tags the first lane's comes first (start-time fairness). It reads no table. A
 -- single job goes to the first lane: the caller passes the lanes in the order of their virtual
 -- times.
 CREATE OR REPLACE FUNCTION ojs_share(p_picks ojs_pick[], p_quota int) RETURNS int[]
@@ -7,16 +7,16 @@ LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     v_lanes int := cardinality(p_picks);
     v_upto float8;
-    v_takes int[];
+    v_planned int[];
 BEGIN
     IF p_quota = 1 THEN
-        v_takes := array_fill(0, ARRAY[v_lanes]);
-        v_takes[1] := 1;
-        RETURN v_takes;
+        v_planned := array_fill(0, ARRAY[v_lanes]);
+        v_planned[1] := 1;
+        RETURN v_planned;
     END IF;
     -- Enough tags lie up to the tag that every lane reaches with an equal share.
     SELECT max(t.vt + ceil(p_quota::float8 / v_lanes) / t.weight) INTO v_upto FROM unnest(p_picks) AS t;
-    SELECT array_agg(x.n ORDER BY x.i) INTO v_takes
+    SELECT array_agg(x.n ORDER BY x.i) INTO v_planned
       FROM (SELECT y.i, sum(y.one)::int AS n
               FROM (SELECT i, 0 AS one FROM generate_series(1, v_lanes) AS i
                     UNION ALL
@@ -26,5 +26,5 @@ BEGIN
                             1, least(p_quota, (v_upto - t.vt) * t.weight + 1)::int) AS g
                       ORDER BY t.vt + g / t.weight, t.ordinality LIMIT p_quota)) AS y
              GROUP BY y.i) AS x;
-    RETURN v_takes;
+    RETURN v_planned;
 END $$

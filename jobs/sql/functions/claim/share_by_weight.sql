@@ -1,6 +1,6 @@
 -- ojs_share_by_weight: return how many of p_quota jobs each lane gives if only the weights are
 -- known. Picture a ruler with p_quota marks that begins at the offset p_start, 0 to less than 1.
--- Each lane gets as many jobs as marks lie in its section. Plain arithmetic.
+-- Each lane gets as many jobs as marks lie in its section. It reads no table.
 --
 -- The caller draws p_start at random, so that shares below one job are right over many claims. The
 -- caller stays short of 1, because rounding could then add a mark.

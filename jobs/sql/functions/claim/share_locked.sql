@@ -1,43 +1,46 @@
--- ojs_share_locked: decide how many jobs each locked pick gives, and each lane of `held`.
+-- ojs_share_locked: decide how many jobs each locked pick gives, and each of `unlocked_lanes`.
 --
 -- First charge the debts of the locked lanes: the jobs that other claims took while they could not
--- lock these lanes. Other claims may serve the lanes of `held` at this moment. So the function
--- treats these lanes as served as far as the last lane, and gives them the jobs beyond.
+-- lock these lanes. Other claims may serve the `unlocked_lanes` at this moment. So the function
+-- treats these lanes as served up to the largest virtual time of all lanes, and gives them jobs beyond
+-- that time.
 -- Locks: the debts of lanes that the claim holds.
 CREATE OR REPLACE FUNCTION ojs_share_locked(claim ojs_claim_state) RETURNS ojs_claim_state
 LANGUAGE plpgsql AS $$
 DECLARE
     v_debt record;
-    v_at int;
-    v_level float8;
+    v_position int;
+    v_served_up_to float8;
 BEGIN
-    claim.owes := claim.held IS NOT NULL;
+    claim.owes := claim.unlocked_lanes IS NOT NULL;
     claim.indebted := NULL;
     IF NOT claim.is_alone THEN
         FOR v_debt IN DELETE FROM ojs_debt AS t WHERE t.lane_id = ANY (claim.lanes)
                       RETURNING t.lane_id, t.cost
         LOOP
-            v_at := array_position(claim.lanes, v_debt.lane_id);
-            claim.picks[v_at].vt := claim.picks[v_at].vt + v_debt.cost;
-            claim.indebted := claim.indebted || v_at;
+            v_position := array_position(claim.lanes, v_debt.lane_id);
+            claim.picks[v_position].vt := claim.picks[v_position].vt + v_debt.cost;
+            claim.indebted := claim.indebted || v_position;
         END LOOP;
-        IF claim.held IS NOT NULL THEN
+        IF claim.unlocked_lanes IS NOT NULL THEN
             -- Start each lane at a random offset; otherwise heavy lanes always go first.
-            SELECT greatest(claim.held_vt, max(x.vt)) INTO v_level FROM unnest(claim.picks) AS x;
-            SELECT claim.picks || array_agg(ROW(l.id, l.tenant, false, v_level - random() / l.weight,
-                                                l.weight, ojs_lowest(l.low, l.returned),
+            SELECT greatest(claim.unlocked_vt, max(x.vt)) INTO v_served_up_to
+              FROM unnest(claim.picks) AS x;
+            SELECT claim.picks || array_agg(ROW(l.id, l.tenant, false,
+                                                v_served_up_to - random() / l.weight, l.weight,
+                                                ojs_lowest(l.low, l.returned),
                                                 NULL, NULL, NULL, NULL)::ojs_pick),
                    claim.lanes || array_agg(l.id),
                    claim.has_returned OR coalesce(
                        bool_or(ojs_lowest(l.low, l.returned) IS NULL), false)
               INTO claim.picks, claim.lanes, claim.has_returned
               FROM ojs_lane AS l
-             WHERE l.id = ANY (claim.held) AND l.limits IS NULL
+             WHERE l.id = ANY (claim.unlocked_lanes) AND l.limits IS NULL
                AND ojs_offered(l.active, l.blocked_by, l.paused);
         END IF;
     END IF;
-    claim.takes := CASE WHEN cardinality(claim.lanes) = 1 THEN ARRAY[claim.quota]
+    claim.planned := CASE WHEN cardinality(claim.lanes) = 1 THEN ARRAY[claim.quota]
                         ELSE ojs_share(claim.picks, claim.quota) END;
-    claim.wanted := claim.quota;
+    claim.planned_total := claim.quota;
     RETURN claim;
 END $$

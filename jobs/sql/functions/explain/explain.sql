@@ -1,6 +1,6 @@
 -- ojs_explain: return, as one JSON object, the findings of a claim about one job now. Reads only.
 --
--- It uses the same functions as the claim (ojs_offered, ojs_fresh, ojs_in_force, ojs_usage,
+-- It uses the same functions as the claim (ojs_offered, ojs_claimable, ojs_in_force, ojs_usage,
 -- ojs_joined, ojs_raised), the claim's order of lanes and its planner settings. Lanes with equal
 -- virtual times come in the order of their index. A test compares both in random stores.
 --
@@ -47,9 +47,9 @@ BEGIN
         RETURN v_facts;
     END IF;
 
-    SELECT count(*) FILTER (WHERE ojs_fresh(y.expires_at, v_now)), count(*)
+    SELECT count(*) FILTER (WHERE y.is_claimable), count(*)
       INTO v_own, v_looked
-      FROM (SELECT z.expires_at FROM ojs_ready AS z
+      FROM (SELECT ojs_claimable(z, v_now) AS is_claimable FROM ojs_ready AS z
              WHERE z.lane_id = v_lane_id AND z.seq < v_seq
              ORDER BY z.lane_id, z.seq LIMIT p_most) AS y;
     v_others := ojs_explain_others(v_lane, v_seq, v_own, p_most, p_lanes, v_now);

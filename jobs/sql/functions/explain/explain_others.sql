@@ -51,10 +51,10 @@ BEGIN
             v_takes := CASE WHEN v_behind THEN ceil(v_takes) ELSE floor(v_takes) + 1 END;
             IF p_lane.ordered THEN
                 SELECT count(*) INTO v_takes
-                  FROM (SELECT z.expires_at FROM ojs_ready AS z
+                  FROM (SELECT ojs_claimable(z, p_now) AS is_claimable FROM ojs_ready AS z
                          WHERE z.lane_id = v_lane.id AND z.seq < p_seq
                          ORDER BY z.lane_id, z.seq LIMIT p_most) AS y
-                 WHERE ojs_fresh(y.expires_at, p_now);
+                 WHERE y.is_claimable;
             END IF;
         END IF;
         CONTINUE WHEN v_takes <= 0 AND NOT v_ties;
@@ -71,9 +71,10 @@ BEGIN
         CONTINUE WHEN v_room = 0;
         v_takes := CASE WHEN v_ties THEN 1 ELSE least(v_takes, v_room, p_most - v_others) END;
         SELECT count(*) INTO v_number
-          FROM (SELECT 1 FROM (SELECT z.expires_at FROM ojs_ready AS z WHERE z.lane_id = v_lane.id
+          FROM (SELECT 1 FROM (SELECT ojs_claimable(z, p_now) AS is_claimable FROM ojs_ready AS z
+                                WHERE z.lane_id = v_lane.id
                                 ORDER BY z.lane_id, z.seq LIMIT p_most) AS y
-                 WHERE ojs_fresh(y.expires_at, p_now) LIMIT v_takes::bigint) AS x;
+                 WHERE y.is_claimable LIMIT v_takes::bigint) AS x;
         IF v_ties THEN
             v_tied := v_tied + v_number;
             CONTINUE;

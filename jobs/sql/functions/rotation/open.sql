@@ -108,7 +108,7 @@ BEGIN
                     CROSS JOIN LATERAL (
                           SELECT 1 FROM ojs_ready AS z
                            WHERE z.lane_id = l.id
-                             AND ojs_fresh(z.expires_at, v_now)
+                             AND ojs_claimable(z, v_now)
                            ORDER BY z.lane_id, z.seq LIMIT v_most) AS z
                     LIMIT v_most) AS counted
            ) AS n;

@@ -23,7 +23,7 @@ BEGIN
     rotation.is_visited := true;
     rotation.is_kept := request.strategy IN (1, 2) OR request.ratio IS NOT NULL;
     IF rotation.is_kept THEN
-        rotation.turn := ojs_turn_now(request.rotation, request.queues, rotation.is_open, claim.now);
+        rotation.stored := ojs_turn_now(request.rotation, request.queues, rotation.is_open, claim.now);
     END IF;
     IF request.is_global THEN
         SELECT array_agg(i), array_agg(i), array_agg(NULL::int)
@@ -32,6 +32,6 @@ BEGIN
     END IF;
     SELECT o.keys, o.since, o.overdue INTO rotation.keys, rotation.since, rotation.overdue
       FROM ojs_turn_keys(request.strategy, request.queues, rotation.is_open, rotation.keys,
-                         rotation.turn, request.ratio, request.rotation_ms, claim.now) AS o;
+                         rotation.stored, request.ratio, request.rotation_ms, claim.now) AS o;
     RETURN rotation;
 END $$

@@ -12,18 +12,18 @@ BEGIN
         -- An owed turn has moved, so the turns ask less of some queue than it gave.
         rotation.stock := rotation.taken;
     END IF;
-    rotation.turns := ojs_turns(
+    rotation.turn_order := ojs_turns(
         request.strategy, rotation.slots, rotation.stock, rotation.keys, request.weights,
-        request.ratio, rotation.since, rotation.overdue, (rotation.turn).seq,
+        request.ratio, rotation.since, rotation.overdue, (rotation.stored).seq,
         rotation.level_queues, rotation.level_ends, rotation.level_ranks);
-    FOREACH v_at IN ARRAY rotation.turns LOOP
+    FOREACH v_at IN ARRAY rotation.turn_order LOOP
         v_wants[v_at] := v_wants[v_at] + 1;
     END LOOP;
     rotation.wants := v_wants;
     rotation.is_agreed := v_wants = rotation.taken;
     rotation.is_visited := false;
     rotation.first := CASE WHEN p_need < rotation.slots OR request.tenant IS NOT NULL
-                                OR v_wants[rotation.turns[1]] = rotation.slots
+                                OR v_wants[rotation.turn_order[1]] = rotation.slots
                            THEN 1 ELSE 0 END;
     RETURN rotation;
 END $$

@@ -1,5 +1,6 @@
 -- ojs_turn_keep: store which queues had the turns in p_order (positions), and which are still open.
 -- A narrowed claim (p_is_narrow) does not see whether a queue is empty for other claims.
+-- Locks: none of its own. The claim holds the lock of the rotation, so no other claim stores turns.
 CREATE OR REPLACE FUNCTION ojs_turn_keep(
     p_turn ojs_turn, p_order int[], p_is_open boolean[], p_weights float8[], p_is_narrow boolean,
     p_now timestamptz

@@ -1,6 +1,8 @@
--- ojs_turn_now: return the stored turns of a key, by position of p_queues; the caller holds their
--- lock. A queue that is open and was not begins anew: it owes nothing and is owed nothing, so it
--- may not catch up on turns that it missed while it was empty.
+-- ojs_turn_now: return the stored turns of a key, by position of p_queues. A queue that is open and
+-- was not begins anew: it owes nothing and is owed nothing, so it may not catch up on turns that it
+-- missed while it was empty.
+-- Locks: none. A claim holds the lock of the rotation, so the turns stay true; ojs_outlook predicts
+-- without it.
 -- Spec: fair-scheduling 7.3, 8.2.
 CREATE OR REPLACE FUNCTION ojs_turn_now(
     p_key text, p_queues text[], p_is_open boolean[], p_now timestamptz

@@ -1,4 +1,4 @@
--- ojs_turns: return the queue of each of p_limit slots, decided slot by slot. Plain arithmetic.
+-- ojs_turns: return the queue of each of p_limit slots, decided slot by slot. It reads no table.
 --
 -- Arrays are by position of the queues. p_rooms: how many jobs a queue has to give (null: any
 -- number). p_keys: the key of each queue by strategy. The smallest key comes first, and of equal

@@ -1,5 +1,5 @@
 -- ojs_turns_in_line: return the same as ojs_turns without prevention and levels, for many slots of
--- many queues. Plain arithmetic. It does not look at all queues for each slot, but sorts them once
+-- many queues. It reads no table. It does not look at all queues for each slot, but sorts them once
 -- by their first keys: a queue behind as many other queues as there are slots has no turn. Besides
 -- this line it compares the queues that had a turn and are not behind the line's end.
 CREATE OR REPLACE FUNCTION ojs_turns_in_line(

@@ -1,13 +1,14 @@
 -- ojs_settle: raise the virtual times of a queue's next lanes of one rank by the starts of their
--- tenants in other queues of the scope. It stops when none of the first p_most lanes is behind, and
--- returns the virtual time of the next lane.
+-- tenants in other queues of the scope. It stops when none of the first p_most + 1 lanes is behind,
+-- and returns the virtual time of the next lane; null: no lane is offered.
 --
 -- Virtual times of lanes of a scope are lower bounds, and a tenant's cost only grows. So if none of
 -- the first lanes is behind, no other lane precedes them. A lane is raised only after its tenant
--- got jobs in another queue. If more than some hundreds of lanes are behind, the function leaves
--- the rest to the next claims and returns the present value. See ADR 0018.
+-- got jobs in another queue. The function makes at most eight changes, each of at most 256 lanes (or
+-- p_most + 1, if that is more). It leaves further lanes to the next claims. See ADR 0018.
 --
--- p_barren, p_shut and p_routes are `exhausted`, `closed` and `version_keys` of the claim. The
+-- p_barren, p_shut and p_routes are `exhausted`, `closed` and `version_keys` of the claim. The names
+-- are of release 0.2.0, whose claim calls this function: see ADR 0026. The
 -- planner settings of the claim apply. The caller holds the lock of the scope.
 -- Locks: the raised lanes (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_settle(
@@ -40,7 +41,7 @@ BEGIN
                           FROM ojs_lane AS m
                          WHERE m.queue = p_queue COLLATE "C" AND m.rank = p_rank AND m.vt >= p_vt
                            AND ojs_offered(m.active, m.blocked_by, m.paused)
-                           AND ojs_eligible(m.id, m.limits, m.route, p_barren, p_shut, p_routes)
+                           AND ojs_eligible(m, p_barren, p_shut, p_routes)
                          ORDER BY m.queue, m.rank, m.vt LIMIT v_most) AS l) AS z;
         EXIT WHEN v_first IS NULL OR v_first > p_most + 1 OR look = 9;
         UPDATE ojs_lane AS l

@@ -13,7 +13,8 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import NotFound
 from jobs.domain.limits import LimitPolicy
 from jobs.domain.states import State
-from jobs.models import Hold, Lane, Limit, Start
+from jobs.models import Hold, Lane, Later, Limit, Start
+from jobs.queries import ago
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.lanes import lanes, limits
 from jobs.services.lanes.queue_config import configure
@@ -25,7 +26,7 @@ from jobs.services.record.events import EventFilter, event_name, latest
 from jobs.services.upkeep.heal import heal
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.concurrency import wait_until_complete
-from tests.factories import error, stored_ids
+from tests.factories import FAR, error, stored_ids
 from tests.spec import spec
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -185,6 +186,17 @@ def test_drop_discards_what_may_not_start(rate: dict[str, Any]) -> None:
     assert '"rate_limited"' in str(dropped.error)
     assert not dropped.dead_letter
     assert "rate_limit.dropped" in emitted()
+    assert_store_is_sound()
+
+
+@spec("RL-7")
+def test_drop_applies_to_jobs_that_the_same_fetch_promotes() -> None:
+    ids = limited(3, on_limit="drop", concurrency=1, scheduled_at=FAR)
+    Later.objects.update(due_at=ago(1))
+
+    assert fetched(2) == ids[:1]
+
+    assert_state(State.DISCARDED, ids[1])
     assert_store_is_sound()
 
 

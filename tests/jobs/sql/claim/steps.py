@@ -11,7 +11,7 @@ Facts = dict[str, Any]
 # the state of a claim as it begins with queue `q`, the only queue of the request
 STATE: Mapping[str, Any] = {
     "now": "2026-01-01T00:00:00Z", "need": 9, "is_holding": False, "exhausted": [], "position": 1,
-    "queue": "q", "home": "q", "quota": 9, "is_hinted": False, "rank": 0, "vt": 0,
+    "queue": "q", "stored_queue": "q", "quota": 9, "is_hinted": False, "rank": 0, "vt": 0,
     "is_alone": False, "is_ordered": False, "is_done": False, "is_again": False, "is_moved": False,
     "is_locked": False,
 }  # fmt: skip
@@ -42,6 +42,11 @@ def state(**members: Any) -> str:
     return orjson.dumps({**STATE, **members}).decode()
 
 
+def lane_row(**columns: Any) -> str:
+    """Return columns of a lane as JSON, in the form that OF_LANE reads."""
+    return orjson.dumps(columns).decode()
+
+
 def pick(lane: int, **members: Any) -> Facts:
     """Return a pick; `place=True` stands for the `ctid` of the lane's row."""
     if members.get("place"):
@@ -55,6 +60,7 @@ def picks(*found: Facts) -> str:
 
 
 PICKS = "(SELECT array_agg(p) FROM jsonb_populate_recordset(NULL::ojs_pick, %s::jsonb) AS p)"
+OF_LANE = "jsonb_populate_record(NULL::ojs_lane, %s::jsonb)"
 OF_REQUEST = "jsonb_populate_record(NULL::ojs_request, %s::jsonb)"
 OF_STATE = "jsonb_populate_record(NULL::ojs_claim_state, %s::jsonb)"
 OF_ROTATION = "jsonb_populate_record(NULL::ojs_rotation, %s::jsonb)"
@@ -83,11 +89,11 @@ def add_queue(name: str = "q", **columns: Any) -> None:
 
 def add_lane(number: int, jobs: Sequence[int] = (), **columns: Any) -> int:
     """Store a lane of queue `q` with jobs of these `seq`; its id is the number."""
-    queue = columns.pop("home", None)
+    stored = columns.pop("stored_queue", None)
     columns = {"queue": "q", "priority": 0, "tenant": f"t{number}", **columns}
     key = {name: columns[name] for name in ("queue", "priority", "tenant")}
     _insert("ojs_lane_key", {"id": number, "limits": columns.get("limits") or [number], **key})
-    columns["queue"] = queue or columns["queue"]
+    columns["queue"] = stored or columns["queue"]
     _insert("ojs_lane", {"id": number, "active": True, **columns})
     for seq in jobs:
         add_job(number, seq)

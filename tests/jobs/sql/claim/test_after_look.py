@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from tests.jobs.sql.claim.steps import (
+    OF_LANE,
     OF_REQUEST,
     OF_STATE,
     Facts,
     add_job,
     add_lane,
     lane_facts,
+    lane_row,
     pick,
     request,
     rows,
@@ -22,10 +24,10 @@ from tests.jobs.sql.claim.steps import (
 pytestmark = pytest.mark.django_db
 
 
-def looked(got: int, lanes: list[int], takes: list[int], **known: Any) -> Facts:
-    """Run the step after a look that wanted `takes` jobs of the lanes and got `got`."""
-    facts = {"picks": [pick(lane) for lane in lanes], "lanes": lanes, "takes": takes,
-             "wanted": sum(takes), "has_returned": False, **known}  # fmt: skip
+def looked(got: int, lanes: list[int], planned: list[int], **known: Any) -> Facts:
+    """Run the step after a look that wanted `planned` jobs of the lanes and got `got`."""
+    facts = {"picks": [pick(lane) for lane in lanes], "lanes": lanes, "planned": planned,
+             "planned_total": sum(planned), "has_returned": False, **known}  # fmt: skip
     return step("ojs_after_look", request(), state(**facts), got)
 
 
@@ -137,13 +139,13 @@ def test_ordered_lanes_without_jobs_are_retired_and_passed_by() -> None:
     add_lane(1, [5], ordered=True)
     add_lane(2, ordered=True)
 
-    found = looked(1, [1], [1], is_ordered=True, near=[1], empty=[2])
+    found = looked(1, [1], [1], is_ordered=True, candidates=[1], empty=[2])
 
     assert (is_active(2), found["exhausted"], found["is_done"]) == (False, [2], False)
 
 
 def test_a_queue_in_order_is_done_when_others_have_all_its_jobs() -> None:
-    assert looked(0, [], [], is_ordered=True, near=None, empty=[])["is_done"]
+    assert looked(0, [], [], is_ordered=True, candidates=None, empty=[])["is_done"]
 
 
 # --- limits ---------------------------------------------------------------------------------------
@@ -164,7 +166,7 @@ def test_a_hundred_neighbours_are_marked_at_most() -> None:
     for number in range(1, 103):
         add_lane(number, limits=[7], vt=number)
 
-    value(f"ojs_mark_neighbours({OF_STATE})", state(reached=[7], reached_until="2026-01-02"))
+    value(f"ojs_block_neighbours({OF_STATE})", state(reached=[7], reached_until="2026-01-02"))
 
     marked = "SELECT count(*), min(blocked_until)::date::text FROM ojs_lane WHERE blocked_by = 7"
     assert rows(marked) == [(100, "2026-01-02")]
@@ -202,11 +204,11 @@ def test_due_jobs_are_told_to_a_claim_that_needs_more() -> None:
 
 def test_the_first_limit_to_open_is_told() -> None:
     add_lane(1, blocked_by=7, blocked_until="2000-01-01")
-    add_lane(2, home="ns:q", queue="r", blocked_by=7, blocked_until="2999-01-01")
+    add_lane(2, stored_queue="ns:q", queue="r", blocked_by=7, blocked_until="2999-01-01")
 
     assert signals()["opens_ms"] == 0
-    assert signals(homes=["ns:q"])["opens_ms"] > 10**12
-    assert signals(homes=["ns:q"], opens_at="2000-01-01T00:00:00Z")["opens_ms"] == 0
+    assert signals(stored_queues=["ns:q"])["opens_ms"] > 10**12
+    assert signals(stored_queues=["ns:q"], opens_at="2000-01-01T00:00:00Z")["opens_ms"] == 0
 
 
 def test_what_hid_jobs_and_what_is_over_its_limit_is_told() -> None:
@@ -228,19 +230,32 @@ def test_what_hid_jobs_and_what_is_over_its_limit_is_told() -> None:
 def test_a_lane_is_eligible_unless_something_excludes_it(
     lane: int, limits: list[int] | None, key: int, is_eligible: bool
 ) -> None:
-    asked = "ojs_eligible(%s, %s::bigint[], %s, '{9}'::bigint[], '{7}'::bigint[], '{0,1}'::int[])"
+    asked = f"ojs_eligible({OF_LANE}, '{{9}}'::bigint[], '{{7}}'::bigint[], '{{0,1}}'::int[])"
 
-    assert value(asked, lane, limits, key) is is_eligible
+    assert value(asked, lane_row(id=lane, limits=limits, route=key)) is is_eligible
 
 
 def test_no_closed_limits_and_any_version_key_exclude_nothing() -> None:
-    assert value("ojs_eligible(1, ARRAY[7]::bigint[], 5, ARRAY[]::bigint[], NULL, NULL)") is True
+    asked = f"ojs_eligible({OF_LANE}, ARRAY[]::bigint[], NULL, NULL)"
+
+    assert value(asked, lane_row(id=1, limits=[7], route=5)) is True
 
 
-def test_the_condition_is_put_in_place_where_it_is_used() -> None:
-    plan = rows(
-        "EXPLAIN (VERBOSE) SELECT id FROM ojs_lane AS l"
-        " WHERE ojs_eligible(l.id, l.limits, l.route, '{}', NULL, '{1}')"
-    )
+def test_a_waiting_job_is_claimable_until_it_expires() -> None:
+    job = "jsonb_populate_record(NULL::ojs_ready, %s::jsonb)"
+    asked = f"ojs_claimable({job}, '2026-01-02'::timestamptz)"
 
-    assert "ojs_eligible" not in str(plan)
+    assert value(asked, "{}") is True
+    assert value(asked, '{"expires_at": "2026-01-02T00:00:00Z"}') is False
+    assert value(asked, '{"expires_at": "2026-01-02T00:00:01Z"}') is True
+
+
+@pytest.mark.parametrize(
+    ("table", "condition"),
+    [("ojs_lane", "ojs_eligible(x, '{}', NULL, '{1}')"),
+     ("ojs_ready", "ojs_claimable(x, '2026-01-02'::timestamptz)")],
+)  # fmt: skip
+def test_the_conditions_are_put_in_place_where_they_are_used(table: str, condition: str) -> None:
+    plan = rows(f"EXPLAIN (VERBOSE) SELECT x.id FROM {table} AS x WHERE {condition}")  # noqa: S608
+
+    assert condition.partition("(")[0] not in str(plan)

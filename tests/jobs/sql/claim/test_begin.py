@@ -59,7 +59,7 @@ def test_another_configuration_version_ends_the_claim() -> None:
 
 
 def test_an_unknown_worker_is_stored_with_its_pool() -> None:
-    found = begun(worker="w", caller="t", worker_pool="p", says_pool=True)
+    found = begun(worker="w", caller="t", worker_pool="p", names_pool=True)
 
     assert found["signals"] is None
     assert rows("SELECT id, tenant, pool FROM ojs_worker") == [("w", "t", "p")]
@@ -70,9 +70,9 @@ ENDED: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any] | None]] = [
     ({"tenant": "t"}, {"caller": "t"}, None),
     ({"directive": 2, "reported": 1}, {}, {"directive": 2}),
     ({"pool": "p"}, {}, {"pool": "p"}),
-    ({"pool": "p"}, {"worker_pool": "other", "says_pool": True}, {"pool": "p"}),
+    ({"pool": "p"}, {"worker_pool": "other", "names_pool": True}, {"pool": "p"}),
     ({}, {"worker_pool": "p"}, {"pool": ""}),
-    ({}, {"worker_pool": "p", "says_pool": True}, None),
+    ({}, {"worker_pool": "p", "names_pool": True}, None),
     ({"pool": "p"}, {"worker_pool": "p"}, None),
     ({"declared": 7}, {"declared": 8}, {"declared": 7}),
     ({}, {"declared": 8}, {"declared": 0}),
@@ -92,7 +92,7 @@ def test_what_a_worker_is_may_end_the_claim(
 def test_a_worker_that_ended_may_join_another_pool() -> None:
     add_worker(pool="p", stopped_at="2026-01-01")
 
-    assert begun(worker="w", worker_pool="q", says_pool=True)["signals"] is None
+    assert begun(worker="w", worker_pool="q", names_pool=True)["signals"] is None
     assert rows("SELECT pool FROM ojs_worker") == [("q",)]
 
 
@@ -128,13 +128,13 @@ def locked() -> set[int]:
 def test_the_cap_of_a_pool_counts_its_jobs_under_its_lock() -> None:
     lease(pool="p")
 
-    found = step("ojs_claim_pool", request(pool="p", pool_cap=3), state())
+    found = step("ojs_claim_locks", request(pool="p", pool_cap=3), state())
 
     assert (found["need"], locked()) == (2, {601})
 
 
 def test_a_full_pool_ends_the_steps_before_other_locks() -> None:
-    found = step("ojs_claim_pool", request(pool="p", pool_cap=0, scopes=["s"]), state())
+    found = step("ojs_claim_locks", request(pool="p", pool_cap=0, scopes=["s"]), state())
 
     assert (found["need"], locked()) == (0, {601})
 
@@ -152,13 +152,13 @@ def test_a_full_pool_ends_the_steps_before_other_locks() -> None:
 def test_a_rotation_is_locked_where_turns_follow_from_earlier_ones(
     members: dict[str, Any], locks: set[int]
 ) -> None:
-    step("ojs_claim_pool", request(**{"queues": ["q", "r"], "rotation": "x", **members}), state())
+    step("ojs_claim_locks", request(**{"queues": ["q", "r"], "rotation": "x", **members}), state())
 
     assert locked() == locks
 
 
 def test_scopes_are_locked_once_each() -> None:
-    step("ojs_claim_pool", request(scopes=["s", None, "s"]), state())
+    step("ojs_claim_locks", request(scopes=["s", None, "s"]), state())
 
     assert locked() == {621}
 
@@ -167,7 +167,7 @@ def test_scopes_are_locked_once_each() -> None:
 def test_the_lock_that_hid_jobs_is_waited_for(name: int, locks: set[int]) -> None:
     add_lane(1)
 
-    found = step("ojs_claim_pool", request(blocked_on=name), state())
+    found = step("ojs_claim_locks", request(blocked_on=name), state())
 
     assert (found["is_holding"], locked()) == (True, locks)
 

@@ -19,11 +19,11 @@ from tests.jobs.sql.claim.steps import (
 pytestmark = pytest.mark.django_db
 
 
-def capped(takes: list[int], *picks: Facts, **known: Any) -> Facts:
+def capped(planned: list[int], *picks: Facts, **known: Any) -> Facts:
     """Cap the picks."""
     lanes = [one["lane"] for one in picks]
     found: Facts = value(
-        f"ojs_cap_limits({OF_STATE})", state(picks=picks, lanes=lanes, takes=takes, **known)
+        f"ojs_cap_limits({OF_STATE})", state(picks=picks, lanes=lanes, planned=planned, **known)
     )
     return found
 
@@ -46,7 +46,7 @@ def test_a_lane_gives_no_more_than_its_tightest_limit_has_room_for() -> None:
 
     found = capped([9], limited(1, 7, 8))
 
-    assert (found["takes"], found["wanted"]) == ([2], 2)
+    assert (found["planned"], found["planned_total"]) == ([2], 2)
 
 
 def test_lanes_of_one_limit_share_its_room_in_their_order() -> None:
@@ -54,13 +54,13 @@ def test_lanes_of_one_limit_share_its_room_in_their_order() -> None:
 
     found = capped([3, 4, 6], limited(1, 7), limited(2, 7), free(3))
 
-    assert (found["takes"], found["wanted"]) == ([3, 2, 6], 11)
+    assert (found["planned"], found["planned_total"]) == ([3, 2, 6], 11)
 
 
 def test_a_limit_without_concurrency_has_any_room() -> None:
     add_limit(7)
 
-    assert capped([9], limited(1, 7))["takes"] == [9]
+    assert capped([9], limited(1, 7))["planned"] == [9]
 
 
 def test_a_limit_that_is_reached_blocks_the_lane_and_is_closed() -> None:
@@ -69,7 +69,7 @@ def test_a_limit_that_is_reached_blocks_the_lane_and_is_closed() -> None:
 
     found = capped([4], one, reached=[6], closed=[6])
 
-    assert (found["takes"], found["wanted"]) == ([0], 0)
+    assert (found["planned"], found["planned_total"]) == ([0], 0)
     assert (found["reached"], found["closed"]) == ([6, 7], [6, 7])
     assert lane_facts(1)["blocked_by"] == 7
     [(place,)] = rows("SELECT ctid::text FROM ojs_lane WHERE id = 1")
@@ -100,4 +100,4 @@ def test_jobs_that_shall_not_wait_are_named_and_the_limit_stays_open(policy: str
 def test_a_lane_that_is_to_give_nothing_asks_no_limit() -> None:
     one = limited(1, 7)  # the limit does not exist
 
-    assert capped([0], one)["takes"] == [0]
+    assert capped([0], one)["planned"] == [0]

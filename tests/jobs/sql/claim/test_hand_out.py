@@ -25,12 +25,12 @@ pytestmark = pytest.mark.django_db
 
 
 def handed(
-    takes: list[int], *picks: Facts, asked: Facts | None = None, **known: Any
+    planned: list[int], *picks: Facts, asked: Facts | None = None, **known: Any
 ) -> list[Facts]:
     """Hand out; returns the rows."""
     found = rows(
         f"SELECT to_jsonb(c) FROM ojs_hand_out({OF_REQUEST}, {OF_STATE}) AS c",  # noqa: S608
-        request(**(asked or {})), state(picks=picks, takes=takes, **known),
+        request(**(asked or {})), state(picks=picks, planned=planned, **known),
     )  # fmt: skip
     return [orjson.loads(row) for (row,) in found]
 
@@ -184,22 +184,22 @@ def test_tenants_are_charged_for_the_jobs_that_are_there() -> None:
     add_lane(2, [3], tenant="b")
     picks = [pick(1, tenant="a", weight=2), pick(2, tenant="b")]
 
-    found = charged({"scopes": ["s"]}, scope="s", picks=picks, takes=[2, 4], wanted=6)
+    found = charged({"scopes": ["s"]}, scope="s", picks=picks, planned=[2, 4], planned_total=6)
 
-    assert (found["gives"], found["is_holding"]) == ([2, 1], True)
+    assert (found["counted"], found["is_holding"]) == ([2, 1], True)
     assert served() == {"a": 1, "b": 1}
 
 
 def test_a_queue_of_no_scope_is_not_charged() -> None:
-    found = charged({"scopes": [None]}, picks=[pick(1)], takes=[1], wanted=1)
+    found = charged({"scopes": [None]}, picks=[pick(1)], planned=[1], planned_total=1)
 
-    assert (found["gives"], served()) == (None, {})
+    assert (found["counted"], served()) == (None, {})
 
 
 def test_jobs_of_several_queues_are_charged_to_the_scope_of_each() -> None:
     picks = [pick(1, tenant="a", rank=0, position=1), pick(2, tenant="a", rank=0, position=2)]
 
-    charged({"scopes": [None, "s"]}, position=0, picks=picks, takes=[1, 1], wanted=2)
+    charged({"scopes": [None, "s"]}, position=0, picks=picks, planned=[1, 1], planned_total=2)
 
     assert served() == {"a": 1}
 
@@ -207,7 +207,7 @@ def test_jobs_of_several_queues_are_charged_to_the_scope_of_each() -> None:
 def test_what_is_charged_is_what_is_given() -> None:
     add_lane(1, [1, 2, 3])
 
-    assert seqs(handed([3], pick(1), gives=[2])) == [1, 2]
+    assert seqs(handed([3], pick(1), counted=[2])) == [1, 2]
 
 
 def test_charges_add_up_in_one_row() -> None:

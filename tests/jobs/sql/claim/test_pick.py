@@ -28,9 +28,9 @@ def picked(
     return step(rule, request(**(asked or {})), state(**known), *more)
 
 
-def gives(found: Facts) -> dict[int, int]:
+def planned(found: Facts) -> dict[int, int]:
     """Return how many jobs each picked lane gives."""
-    return dict(zip(found["lanes"] or [], found["takes"] or [], strict=True))
+    return dict(zip(found["lanes"] or [], found["planned"] or [], strict=True))
 
 
 # --- the head -------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def test_the_lanes_of_the_highest_priority_come_first() -> None:
 
     found = picked()
 
-    assert (found["rank"], found["vt"], gives(found)) == (-5, 9, {2: 9})
+    assert (found["rank"], found["vt"], planned(found)) == (-5, 9, {2: 9})
 
 
 def test_a_lane_alone_is_not_locked() -> None:
@@ -83,7 +83,7 @@ def test_a_lane_alone_is_not_locked() -> None:
 
     assert (found["is_alone"], found["is_locked"], found["is_holding"]) == (True, False, False)
     assert [(one["lane"], one["low"], one["place"]) for one in found["picks"]] == [(1, 4, None)]
-    assert (found["wanted"], found["owes"], found["has_returned"]) == (9, False, False)
+    assert (found["planned_total"], found["owes"], found["has_returned"]) == (9, False, False)
 
 
 def test_a_lane_behind_one_that_another_claim_caps_waits_for_it() -> None:
@@ -116,7 +116,7 @@ def test_lanes_of_one_rank_are_locked_in_the_order_of_their_virtual_times() -> N
     assert (found["is_locked"], found["is_holding"], found["owes"]) == (True, True, False)
     assert [one["lane"] for one in found["picks"]] == [2, 3, 1]
     assert all(one["place"] for one in found["picks"])
-    assert gives(found) == {2: 2, 3: 1, 1: 0}
+    assert planned(found) == {2: 2, 3: 1, 1: 0}
 
 
 def test_a_window_keeps_lanes_out_that_are_far_ahead() -> None:
@@ -125,7 +125,7 @@ def test_a_window_keeps_lanes_out_that_are_far_ahead() -> None:
 
     found = picked(quota=3)
 
-    assert gives(found) == {1: 2, 2: 1, 3: 0}
+    assert planned(found) == {1: 2, 2: 1, 3: 0}
     assert [one["lane"] for one in found["picks"] if one["place"]] == [1, 2]
 
 
@@ -137,7 +137,7 @@ def test_a_debt_of_a_lane_is_charged_before_the_lanes_share() -> None:
     found = picked(quota=2)
 
     assert {one["lane"]: one["vt"] for one in found["picks"]} == {1: 2, 2: 0}
-    assert gives(found) == {1: 0, 2: 2}
+    assert planned(found) == {1: 0, 2: 2}
     assert [found["lanes"][at - 1] for at in found["indebted"]] == [1, 1]
     assert rows("SELECT count(*) FROM ojs_debt") == [(0,)]
 
@@ -145,13 +145,13 @@ def test_a_debt_of_a_lane_is_charged_before_the_lanes_share() -> None:
 def test_locked_lanes_share_what_lanes_that_others_hold_leave() -> None:
     add_lane(1)
     add_lane(2, vt=5)
-    locked = {"picks": [pick(1)], "lanes": [1], "held": [2], "held_vt": 5, "quota": 9}
+    locked = {"picks": [pick(1)], "lanes": [1], "unlocked_lanes": [2], "unlocked_vt": 5, "quota": 9}
 
     found = value(f"ojs_share_locked({OF_STATE})", state(is_locked=True, **locked))
 
-    assert (found["owes"], found["lanes"], sum(found["takes"])) == (True, [1, 2], 9)
+    assert (found["owes"], found["lanes"], sum(found["planned"])) == (True, [1, 2], 9)
     assert 4 < found["picks"][1]["vt"] <= 5
-    assert gives(found)[1] >= 6
+    assert planned(found)[1] >= 6
 
 
 def test_a_lane_of_a_scope_is_caught_up_before_the_claim_goes_by_it() -> None:
@@ -159,10 +159,10 @@ def test_a_lane_of_a_scope_is_caught_up_before_the_claim_goes_by_it() -> None:
     add_lane(2, scope="s", tenant="b")
     rows("INSERT INTO ojs_served (scope, rank, tenant, cost) VALUES ('s', 0, 'a', 5)")
 
-    found = picked("ojs_pick_fair", scope="s", quota=2, near=[1, 2])
+    found = picked("ojs_pick_fair", scope="s", quota=2, candidates=[1, 2])
 
     assert {one["lane"]: one["vt"] for one in found["picks"]} == {2: 0}
-    assert gives(found) == {2: 2}
+    assert planned(found) == {2: 2}
 
 
 def test_jobs_that_came_back_are_told() -> None:
@@ -186,7 +186,7 @@ def test_a_claim_for_a_tenant_picks_among_its_lanes_of_the_best_rank() -> None:
 
     found = picked(asked={"tenant": "a"}, own_lanes=[1, 2, 3], quota=3)
 
-    assert gives(found) == {2: 2, 1: 1}
+    assert planned(found) == {2: 2, 1: 1}
     assert found["is_locked"]
 
 
@@ -194,9 +194,9 @@ def test_lanes_of_a_tenant_that_were_blocked_meanwhile_are_passed_by() -> None:
     add_lane(1, tenant="a", blocked_by=7)
     add_lane(2, tenant="a", limits=[7])
 
-    found = picked("ojs_pick_tenant", {"tenant": "a"}, near=[1, 2])
+    found = picked("ojs_pick_tenant", {"tenant": "a"}, candidates=[1, 2])
 
-    assert (gives(found), found["has_limited"]) == ({2: 9}, True)
+    assert (planned(found), found["has_limited"]) == ({2: 9}, True)
 
 
 # --- unlocked -------------------------------------------------------------------------------------
@@ -205,15 +205,15 @@ def test_lanes_of_a_tenant_that_were_blocked_meanwhile_are_passed_by() -> None:
 def test_a_limited_lane_alone_is_locked() -> None:
     add_lane(1, limits=[7])
 
-    found = picked("ojs_pick_unlocked", near=[1], is_alone=True)
+    found = picked("ojs_pick_unlocked", candidates=[1], is_alone=True)
 
-    assert (found["is_locked"], found["has_limited"], gives(found)) == (True, True, {1: 9})
+    assert (found["is_locked"], found["has_limited"], planned(found)) == (True, True, {1: 9})
 
 
 def test_a_limited_lane_is_not_waited_for_while_another_may_be_held() -> None:
     add_lane(1, limits=[7])
 
-    found = picked("ojs_pick_unlocked", near=[1], is_holding=True)
+    found = picked("ojs_pick_unlocked", candidates=[1], is_holding=True)
 
     assert (found["is_done"], found["blocked_on"]) == (True, -1)
 
@@ -221,23 +221,23 @@ def test_a_limited_lane_is_not_waited_for_while_another_may_be_held() -> None:
 def test_a_lane_that_costs_by_duration_is_locked_when_it_is_alone() -> None:
     add_lane(1, timed=True)
 
-    assert picked("ojs_pick_unlocked", near=[1], is_alone=True)["is_locked"]
+    assert picked("ojs_pick_unlocked", candidates=[1], is_alone=True)["is_locked"]
 
 
 def test_unlocked_lanes_share_by_weight_and_owe_what_they_give() -> None:
     add_lane(1, weight=3)
     add_lane(2, weight=1)
 
-    found = picked("ojs_pick_unlocked", near=[1, 2], quota=8)
+    found = picked("ojs_pick_unlocked", candidates=[1, 2], quota=8)
 
-    assert gives(found) == {1: 6, 2: 2}
+    assert planned(found) == {1: 6, 2: 2}
     assert (found["owes"], found["is_locked"]) == (True, False)
 
 
 def test_a_lane_that_is_gone_from_the_offer_means_another_look() -> None:
     add_lane(1, limits=[7], paused=True)
 
-    assert picked("ojs_pick_unlocked", near=[1])["is_again"]
+    assert picked("ojs_pick_unlocked", candidates=[1])["is_again"]
 
 
 # --- ordered --------------------------------------------------------------------------------------
@@ -249,8 +249,8 @@ def test_ordered_lanes_give_the_oldest_jobs_whosever_they_are() -> None:
 
     found = picked(quota=3)
 
-    assert (found["is_ordered"], found["is_locked"], found["wanted"]) == (True, False, 3)
-    assert gives(found) == {1: 1, 2: 2}
+    assert (found["is_ordered"], found["is_locked"], found["planned_total"]) == (True, False, 3)
+    assert planned(found) == {1: 1, 2: 2}
 
 
 def test_ordered_lanes_without_a_job_are_told_as_empty() -> None:
@@ -259,7 +259,7 @@ def test_ordered_lanes_without_a_job_are_told_as_empty() -> None:
 
     found = picked(quota=3)
 
-    assert (gives(found), found["empty"]) == ({1: 1}, [2])
+    assert (planned(found), found["empty"]) == ({1: 1}, [2])
 
 
 def test_an_ordered_lane_with_a_limit_is_locked() -> None:
@@ -276,15 +276,15 @@ IN_ORDER = "ojs_in_order('q', 0::smallint, 0, %s::bigint[], '{}', NULL, %s, fals
 
 
 @pytest.mark.parametrize(
-    ("near", "quota", "lanes"), [(None, 1, {1: 1}), (None, 9, {1: 2, 2: 1}), ([2], 9, {2: 1})]
+    ("candidates", "quota", "lanes"), [(None, 1, {1: 1}), (None, 9, {1: 2, 2: 1}), ([2], 9, {2: 1})]
 )
 def test_the_oldest_jobs_are_counted_by_their_lanes(
-    near: list[int] | None, quota: int, lanes: dict[int, int]
+    candidates: list[int] | None, quota: int, lanes: dict[int, int]
 ) -> None:
     add_lane(1, [11, 14], ordered=True, vt=11)
     add_lane(2, [12], ordered=True, vt=12)
 
-    found = value(IN_ORDER, near, quota)
+    found = value(IN_ORDER, candidates, quota)
 
     assert dict(zip(found["lanes"], found["takes"], strict=True)) == lanes
 

@@ -50,11 +50,11 @@ def test_lanes_that_others_hold_share_what_is_beyond_the_locked_ones(hold: Hold)
         found = step("ojs_pick_lanes", request(), state(quota=9), None)
 
     by_lane = {one["lane"]: one for one in found["picks"]}
-    assert (found["held"], found["is_locked"], found["owes"]) == ([2], True, True)
+    assert (found["unlocked_lanes"], found["is_locked"], found["owes"]) == ([2], True, True)
     assert by_lane[1]["place"]
     assert by_lane[2]["place"] is None
-    assert sum(found["takes"]) == 9
-    assert all(takes >= 4 for takes in found["takes"])
+    assert sum(found["planned"]) == 9
+    assert all(planned >= 4 for planned in found["planned"])
 
 
 def test_lanes_that_others_hold_all_are_shared_by_weight(hold: Hold) -> None:
@@ -65,7 +65,7 @@ def test_lanes_that_others_hold_all_are_shared_by_weight(hold: Hold) -> None:
     with transaction.atomic():
         found = step("ojs_pick_lanes", request(), state(quota=8), None)
 
-    assert (found["is_locked"], found["owes"], found["takes"]) == (False, True, [4, 4])
+    assert (found["is_locked"], found["owes"], found["planned"]) == (False, True, [4, 4])
 
 
 def test_of_a_scope_no_lane_that_others_hold_is_shared(hold: Hold) -> None:
@@ -76,7 +76,7 @@ def test_of_a_scope_no_lane_that_others_hold_is_shared(hold: Hold) -> None:
     with transaction.atomic():
         found = step("ojs_pick_lanes", request(), state(scope="s"), None)
 
-    assert (found["lanes"], found["held"], found["owes"]) == ([1], None, False)
+    assert (found["lanes"], found["unlocked_lanes"], found["owes"]) == ([1], None, False)
 
 
 def test_a_tenants_claim_shares_lanes_that_others_hold_all(hold: Hold) -> None:
@@ -109,10 +109,10 @@ def test_a_limit_that_another_claim_has_locked_is_closed(hold: Hold) -> None:
     hold(LIMIT, 7)
 
     with transaction.atomic():
-        known = state(picks=[pick(1, is_limited=True, place=True)], lanes=[1], takes=[3], rank=-2)
+        known = state(picks=[pick(1, is_limited=True, place=True)], lanes=[1], planned=[3], rank=-2)
         found = value(f"ojs_cap_limits({OF_STATE})", known)
 
-    assert (found["takes"], found["closed"]) == ([0], [7])
+    assert (found["planned"], found["closed"]) == ([0], [7])
     assert (found["busy_rank"], found["blocked_on"]) == (-2, 7)
 
 
@@ -141,7 +141,7 @@ def test_jobs_that_another_claim_has_locked_are_not_charged(hold: Hold) -> None:
     hold(JOBS, [1])
 
     with transaction.atomic():
-        known = state(scope="s", picks=[pick(1)], takes=[3], wanted=3)
+        known = state(scope="s", picks=[pick(1)], planned=[3], planned_total=3)
         found = step("ojs_charge_scopes", request(scopes=["s"]), known)
 
-    assert found["gives"] == [2]
+    assert found["counted"] == [2]

@@ -86,4 +86,4 @@ def test_expired_jobs_are_passed_by() -> None:
 
     found = picked_at_once(request(queues=QUEUES), wants=[2, 0, 0])
 
-    assert (found["wanted"], found["position"]) == (1, 0)
+    assert (found["planned_total"], found["position"]) == (1, 0)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 def turned(asked: Facts | None = None, *, most: int | None = None, **known: Any) -> Facts:
     """Begin with queue `q`."""
-    before = state(**{"quota": None, "queue": None, "home": None, **known})
+    before = state(**{"quota": None, "queue": None, "stored_queue": None, **known})
     return step("ojs_claim_queue", request(**(asked or {})), before, 1, most)
 
 
@@ -32,7 +32,7 @@ def test_a_queue_may_give_what_the_claim_needs_and_the_rotation_allows(
 
     found = turned(need=need, most=most)
 
-    assert (found["queue"], found["home"], found["quota"]) == ("q", "q", quota)
+    assert (found["queue"], found["stored_queue"], found["quota"]) == ("q", "q", quota)
 
 
 @pytest.mark.parametrize("paused_at", [None, "2026-01-01"])
@@ -88,12 +88,16 @@ def test_a_queue_without_such_a_lane_locks_nothing() -> None:
 
 def test_lanes_of_a_tenant_are_found_by_their_keys_in_its_namespace() -> None:
     add_queue()
-    add_lane(1, tenant="a", home="a:q")
+    add_lane(1, tenant="a", stored_queue="a:q")
     add_lane(2, tenant="b")
 
     found = turned({"tenant": "a"})
 
-    assert (found["own_lanes"], found["home"], found["homes"]) == ([1], "a:q", ["a:q"])
+    assert (found["own_lanes"], found["stored_queue"], found["stored_queues"]) == (
+        [1],
+        "a:q",
+        ["a:q"],
+    )
 
 
 @pytest.mark.parametrize(("rank", "is_hinted"), [(None, False), (0, True), (1, False)])

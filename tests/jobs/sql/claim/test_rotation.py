@@ -43,7 +43,7 @@ def begun(need: int = 4, **members: Any) -> Facts:
 def decided(need: int = 4, /, **rotation: Any) -> Facts:
     """Decide the turns of four slots."""
     facts = {"slots": 4, "stock": [None, 0, None], "keys": [0, 0, 0], "taken": [0, 0, 0],
-             "turn": {"seq": 0}, "is_visited": True, **rotation}  # fmt: skip
+             "stored": {"seq": 0}, "is_visited": True, **rotation}  # fmt: skip
     found: Facts = value(
         f"ojs_rotation_decide({OF_REQUEST}, %s, {OF_ROTATION})",
         asked(), need, orjson.dumps(facts).decode(),
@@ -96,7 +96,7 @@ def test_turns_are_kept_where_later_ones_follow_from_them(
     found = begun(weights=[1, 1, 1], **members)
 
     assert found["is_kept"] is is_kept
-    assert (found["turn"] is not None) is is_kept
+    assert (found["stored"] is not None) is is_kept
 
 
 def test_round_robin_goes_by_the_turns_before() -> None:
@@ -109,7 +109,7 @@ def test_round_robin_goes_by_the_turns_before() -> None:
 
     found = begun()
 
-    assert (found["keys"], found["turn"]["seq"]) == ([9, 8, 0], 9)
+    assert (found["keys"], found["stored"]["seq"]) == ([9, 8, 0], 9)
 
 
 def test_the_deepest_queue_has_the_smallest_key() -> None:
@@ -134,7 +134,7 @@ def test_competing_priorities_begin_with_a_level_for_each_queue() -> None:
 def test_turns_say_how_many_jobs_each_queue_is_to_give() -> None:
     found = decided()
 
-    assert (found["turns"], found["wants"]) == ([1, 3, 1, 3], [2, 0, 2])
+    assert (found["turn_order"], found["wants"]) == ([1, 3, 1, 3], [2, 0, 2])
     assert (found["is_agreed"], found["is_visited"]) == (False, False)
 
 

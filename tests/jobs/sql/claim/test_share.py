@@ -26,12 +26,12 @@ SHARES = [
 
 
 @pytest.mark.parametrize(
-    ("given", "quota", "takes"), [row[1:] for row in SHARES], ids=[row[0] for row in SHARES]
+    ("given", "quota", "planned"), [row[1:] for row in SHARES], ids=[row[0] for row in SHARES]
 )
 def test_smallest_tags_get_the_jobs(
-    given: list[tuple[float, float]], quota: int, takes: list[int]
+    given: list[tuple[float, float]], quota: int, planned: list[int]
 ) -> None:
-    assert value(f"ojs_share({PICKS}, %s)", picks(*lanes(*given)), quota) == takes
+    assert value(f"ojs_share({PICKS}, %s)", picks(*lanes(*given)), quota) == planned
 
 
 BY_WEIGHT = [
@@ -46,19 +46,19 @@ BY_WEIGHT = [
 ]
 
 
-@pytest.mark.parametrize(("weights", "quota", "start", "takes"), BY_WEIGHT)
+@pytest.mark.parametrize(("weights", "quota", "start", "planned"), BY_WEIGHT)
 def test_marks_of_the_ruler_are_shared_by_weight(
-    weights: list[float], quota: int, start: float, takes: list[int]
+    weights: list[float], quota: int, start: float, planned: list[int]
 ) -> None:
     given = picks(*lanes(*((0.0, weight) for weight in weights)))
 
-    assert value(f"ojs_share_by_weight({PICKS}, %s, %s)", given, quota, start) == takes
+    assert value(f"ojs_share_by_weight({PICKS}, %s, %s)", given, quota, start) == planned
 
 
 @pytest.mark.parametrize("start", [0.0, 0.25, 0.999999])
 def test_shares_by_weight_add_up_to_the_quota(start: float) -> None:
     given = picks(*lanes(*((0.0, weight) for weight in (0.3, 5.0, 1.7, 0.1))))
 
-    takes = value(f"ojs_share_by_weight({PICKS}, %s, %s)", given, 50, start)
+    planned = value(f"ojs_share_by_weight({PICKS}, %s, %s)", given, 50, start)
 
-    assert sum(takes) == 50
+    assert sum(planned) == 50

@@ -1,8 +1,8 @@
--- ojs_mark_neighbours: block lanes behind the head that count for the limit reached last, so that
--- later claims skip them. It marks at most a hundred lanes, because the end of a job of the limit
--- opens all marked lanes.
+-- ojs_block_neighbours: block lanes behind the head that count for the limit reached last, so that
+-- later claims skip them. It blocks at most a hundred lanes, because the end of a job of the limit
+-- opens all lanes that it blocked.
 -- Locks: the lanes (SKIP LOCKED).
-CREATE OR REPLACE FUNCTION ojs_mark_neighbours(claim ojs_claim_state) RETURNS void
+CREATE OR REPLACE FUNCTION ojs_block_neighbours(claim ojs_claim_state) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     v_limit bigint := claim.reached[cardinality(claim.reached)];
@@ -12,7 +12,7 @@ BEGIN
              WHERE m.id = ANY (ARRAY(
                    SELECT z.id
                      FROM (SELECT n.id, n.limits FROM ojs_lane AS n
-                            WHERE n.queue = claim.home
+                            WHERE n.queue = claim.stored_queue
                               AND ojs_offered(n.active, n.blocked_by, n.paused)
                               AND (n.rank, n.vt) >= (claim.rank, claim.vt)
                             ORDER BY n.queue, n.rank, n.vt LIMIT 100) AS z

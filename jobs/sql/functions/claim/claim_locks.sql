@@ -1,11 +1,11 @@
--- ojs_claim_pool: take the locks for which a claim waits, and bound the claim by the pool's cap.
+-- ojs_claim_locks: take the locks for which a claim waits, and bound the claim by the pool's cap.
 -- Locks, waited for, in this order:
 -- 1. The lock of the pool (exclusive), for its cap.
 -- 2. The lock of the rotation (exclusive). It may be the same lock.
 -- 3. The scopes (exclusive, in order).
 -- 4. The lock that hid jobs from the previous claim (`blocked_on`: a limit, exclusive, or a lane).
 -- A claim that holds the fourth lock only tries locks from then on.
-CREATE OR REPLACE FUNCTION ojs_claim_pool(request ojs_request, claim ojs_claim_state)
+CREATE OR REPLACE FUNCTION ojs_claim_locks(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 BEGIN
     -- Count under the lock, not before it: otherwise two fetches may both see room.
