@@ -17,8 +17,8 @@ from django.utils.safestring import SafeString
 
 from console.actions.table import ACTIONS
 from console.columns import COLUMNS, since
+from console.failure_groups import Group
 from console.filters import JobFilter
-from console.groups import Group
 from console.models import Operation
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of

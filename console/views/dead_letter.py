@@ -8,8 +8,8 @@ from django.utils import timezone
 from console import saved, search
 from console.actions.chosen import choices
 from console.bulk import for_all
+from console.failure_groups import groups
 from console.filters import JobFilter
-from console.groups import groups
 from console.views.base import PageView
 from jobs.services.outcome.retain import retention_of
 

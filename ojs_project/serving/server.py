@@ -31,9 +31,9 @@ from jobs.domain.errors import (
     RequestTimeout,
 )
 from ojs_project.serving.connections import Connection, base_environ
-from ojs_project.serving.lanes import Lane
 from ojs_project.serving.limits import Limits
 from ojs_project.serving.register import BUSY, READABLE, RETRY, WRITABLE, Register
+from ojs_project.serving.request_queue import RequestQueue
 from ojs_project.serving.requests import Environ, Held, Reader, Request
 from ojs_project.serving.responses import Started, refusal, whole
 from ojs_project.serving.streams import Stream
@@ -69,7 +69,7 @@ class Server:
         self._listeners = {listener.fileno(): listener for listener in listeners}
         self._limits = limits
         self._tls = tls
-        self._requests, self._probes = Lane(threads), Lane(1)
+        self._requests, self._probes = RequestQueue(threads), RequestQueue(1)
         self._bodies, self._responses = Held(limits.body_bytes), Held(limits.response_bytes)
         self._epoll = select.epoll()
         self._register = Register(limits, self._epoll, is_trusted)
@@ -127,8 +127,8 @@ class Server:
             self._end_late(connection)
         while self._paused:
             self._listen(self._paused.pop())
-        for lane in (self._requests, self._probes):
-            for connection in lane.withdraw(now):
+        for queue in (self._requests, self._probes):
+            for connection in queue.withdraw(now):
                 self._refuse(connection, BackendUnavailable(BUSY, headers=RETRY))
 
     # --- threads ----------------------------------------------------------------------------------
@@ -235,34 +235,34 @@ class Server:
         entering = [connection]
         while entering:
             first = entering.pop()
-            lane = self._lane(first)
-            if lane is None:
+            queue = self._queue_of(first)
+            if queue is None:
                 entering += [first] if self._answer(first) else []
-            elif len(lane.waiting) >= self._limits.queue:
+            elif len(queue.waiting) >= self._limits.queue:
                 self._refuse(first, BackendUnavailable(BUSY, headers=RETRY))
             else:
                 first.due = monotonic() + self._limits.queue_timeout_ms / 1000
-                entering += self._work_off(lane, first) if lane.enter(first) else []
+                entering += self._work_off(queue, first) if queue.enter(first) else []
 
-    def _work_off(self, lane: Lane, connection: Connection) -> list[Connection]:
-        """Answer a request, then the waiting requests of the lane.
+    def _work_off(self, queue: RequestQueue, connection: Connection) -> list[Connection]:
+        """Answer a request, then the waiting requests of the queue.
 
-        Returns connections whose next request is complete and belongs to another lane.
+        Returns connections whose next request is complete and belongs to another queue.
         """
         others: list[Connection] = []
         following: Connection | None = connection
         while following is not None:
             if self._is_answered(following):
-                if self._lane(following) is lane:
+                if self._queue_of(following) is queue:
                     following.due = monotonic() + self._limits.queue_timeout_ms / 1000
-                    lane.waiting.append(following)
+                    queue.waiting.append(following)
                 else:
                     others.append(following)
-            following = lane.leave()
+            following = queue.leave()
         return others
 
     def _is_answered(self, connection: Connection) -> bool:
-        """Answer with `_answer`; a fault closes the connection and keeps the lane's slot."""
+        """Answer with `_answer`; a fault closes the connection and keeps the queue's slot."""
         try:
             return self._answer(connection)
         except Exception:
@@ -270,8 +270,8 @@ class Server:
             self._register.close(connection)
             return False
 
-    def _lane(self, connection: Connection) -> Lane | None:
-        """Return the lane of a connection's next request; None: it is answered without a lane."""
+    def _queue_of(self, connection: Connection) -> RequestQueue | None:
+        """Return the queue of a connection's next request; None: it is answered without a queue."""
         path = connection.reader.complete[0].environ["PATH_INFO"]
         if path in LIVE:
             return None

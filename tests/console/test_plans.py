@@ -10,8 +10,8 @@ from django.utils import timezone
 from pytest_django.plugin import DjangoDbBlocker
 
 from console import operations, queries, tenants, walk
+from console.failure_groups import groups
 from console.filters import JobFilter
-from console.groups import groups
 from console.pools import PoolLine, detail
 from console.search import page as jobs
 from jobs.domain.states import State
@@ -173,7 +173,7 @@ def plans(
     for name in ("LOOKED", "LOOKED_FOR_TEXT", "PREVIEWED"):
         monkeypatch.setattr(walk, name, LOOKED)
     monkeypatch.setattr(walk, "SLICE", 50)
-    monkeypatch.setattr("console.groups.LOOKED", LOOKED)
+    monkeypatch.setattr("console.failure_groups.LOOKED", LOOKED)
     connection.close()
     with connection.cursor() as cursor:
         cursor.execute(f"SET plan_cache_mode = {request.param}")

@@ -341,7 +341,7 @@ WHILE = {
     "ojs_project/folder.py": TIMED,
     "ojs_project/postgres.py": TIMED,
     "ojs_project/quickstart.py": THREAD,
-    "ojs_project/serving/lanes.py": SHRINKS,
+    "ojs_project/serving/request_queue.py": SHRINKS,
     "ojs_project/serving/server.py": THREAD,
     "ojs_project/serving/worker.py": THREAD,
     "ojs_project/supervisor.py": THREAD,

@@ -11,8 +11,8 @@ from jobs.domain.rotation_request import NOTHING, rotation_request_of
 from jobs.extensions import ClaimHooks, implementers
 from jobs.services.dispatch.over_limit import apply_on_limit
 from jobs.services.lanes import bindings
-from jobs.services.lanes.address import addressed
 from jobs.services.lanes.hints import LowWater, LowWaterMarks, starting_marks
+from jobs.services.lanes.tenant_queues import split_by_tenant
 from jobs.services.outcome.nack import Nack, nack
 
 PROMOTED_AT_FETCH = 200  # due jobs that a FETCH promotes before the loop does
@@ -35,7 +35,7 @@ def fetch(request: FetchRequest) -> queries.Claimed:
 
     Raises PoolConflict if the worker names another pool than its own.
     """
-    first, *others = addressed(request)
+    first, *others = split_by_tenant(request)
     claimed = _fetch(first)
     for other in others:
         left = request.count - len(claimed.jobs)

@@ -9,7 +9,7 @@ from jobs.domain.errors import InvalidRequest, TenantMismatch
 from jobs.extensions import ClaimHooks
 
 
-def addressed(request: FetchRequest) -> Sequence[FetchRequest]:
+def split_by_tenant(request: FetchRequest) -> Sequence[FetchRequest]:
     """Return one request for each tenant that the queues name, in order of first occurrence.
 
     Raises InvalidRequest for an unknown tenant, and TenantMismatch for a tenant other than the

@@ -1,4 +1,4 @@
-"""The queues in which complete requests wait for a thread."""
+"""The queues in which complete HTTP requests wait for a thread."""
 
 import threading
 from collections import deque
@@ -6,13 +6,13 @@ from collections import deque
 from ojs_project.serving.connections import Connection
 
 
-class Lane:
+class RequestQueue:
     """Requests that at most `threads` threads answer at once; more requests wait in order."""
 
     __slots__ = ("_busy", "_lock", "_threads", "waiting")
 
     def __init__(self, threads: int) -> None:
-        """Create a lane without requests."""
+        """Create an empty queue."""
         self._lock = threading.Lock()
         self._threads, self._busy = threads, 0
         self.waiting: deque[Connection] = deque()

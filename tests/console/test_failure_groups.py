@@ -10,9 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from console import groups as module
+from console import failure_groups as module
+from console.failure_groups import Groups, groups
 from console.filters import JobFilter
-from console.groups import Groups, groups
 from jobs.domain.states import State
 from jobs.models import Finished
 from jobs.models import Job as Row
