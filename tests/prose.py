@@ -1,8 +1,9 @@
-"""Check the language of docstrings, comments and pages, as ruff checks the code.
+"""Check the language of docstrings, comments, pages and texts, as ruff checks the code.
 
 `python -m tests.prose` prints its findings and, for each top-level folder, the uses per 1,000 words
-of words that hide the subject of a sentence. Comments of `.sql` files have rows of their own. The
-exit status is 1 if a rate, a sentence or a line of a page is beyond its bound.
+of words that hide the subject of a sentence. Comments of `.sql` files have rows of their own, and
+so have the texts that users read: templates, and strings of three words or more. The exit status is
+1 if a rate, a sentence or a line of a page is beyond its bound.
 
 The words are bounded by rates, not forbidden, because each of them is right at times: an operator
 is a person `who` acts, and a set of accepted values is `known`. Three rules keep the check from
@@ -54,6 +55,16 @@ CODE: Final = re.compile(r"(`+).+?\1", re.DOTALL)
 LINK: Final = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|<?https?://\S+")
 ITEM: Final = re.compile(r"^\s*(?:[-*]|\d+\.)\s+")
 WORD: Final = re.compile(r"[A-Za-z][A-Za-z'-]*")
+PROSE: Final = re.compile(r"[^\W\d]\S* +\S+ +\S", re.DOTALL)  # three words
+STATEMENT: Final = re.compile(r"(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|SET|WITH|LOCK) ")
+HIDDEN: Final = re.compile(
+    r"<(script|style|pre)\b.*?</\1>|{% comment %}.*?{% endcomment %}|{#.*?#}|{% .*?%}|<!--.*?-->",
+    re.DOTALL,
+)
+VALUE: Final = re.compile(r"{{.*?}}|<(code|kbd)\b[^>]*>.*?</\1>", re.DOTALL)
+ATTRIBUTE: Final = re.compile(r'\s(?:title|placeholder|aria-label|alt|data-question)="([^"]+)"')
+INLINE: Final = re.compile(r"</?(?:a|abbr|b|em|i|small|span|strong|time)\b[^>]*>")
+TAG: Final = re.compile(r"<[^>]*>")
 END: Final = re.compile(r"""(?<=[.!?:])(?<!e\.g\.)(?<!i\.e\.)["')*_]*(?:\s+|$)""")
 # the word before makes it a number ("at most one"), the text after a pronoun ("one that waits")
 PRONOUN: Final = re.compile(
@@ -65,11 +76,15 @@ PRONOUN: Final = re.compile(
 
 
 class Place(NamedTuple):
-    """A piece of prose, such as a paragraph or a sentence, and its first line."""
+    """A piece of prose, such as a paragraph or a sentence, and its first line.
+
+    `kind` is `sql` for comments of statements and `texts` for texts that users read.
+    """
 
     path: str
     line: int
     text: str
+    kind: str = ""
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -77,7 +92,7 @@ class Place(NamedTuple):
 
 def prose() -> Iterator[Place]:
     """Yield all prose of the project."""
-    for suffix, read in ((".py", of_python), (".sql", of_sql), (".md", of_page)):
+    for suffix, read in READ:
         for path, text in files(suffix):
             yield from read(path, text)
 
@@ -108,7 +123,43 @@ def of_python(path: str, text: str) -> Iterator[Place]:
 def of_sql(path: str, text: str) -> Iterator[Place]:
     """Yield comments."""
     marks = ((n, line.find("--"), line) for n, line in enumerate(text.splitlines(), 1))
-    yield from of_comments(path, [(n, at, line[at + 2 :]) for n, at, line in marks if at >= 0])
+    comments = [(n, at, line[at + 2 :]) for n, at, line in marks if at >= 0]
+    yield from (place._replace(kind="sql") for place in of_comments(path, comments))
+
+
+def of_strings(path: str, text: str) -> Iterator[Place]:
+    """Yield the strings of an app that read like prose; `X` stands for each value in a string."""
+    if path.startswith(("tests/", "bench/")):
+        return
+    tree = ast.parse(text)
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(value)) if not isinstance(
+                parents[node], ast.Expr | ast.JoinedStr | ast.FormattedValue
+            ):
+                parts = [value]
+            case ast.JoinedStr(values=values) if not isinstance(parents[node], ast.FormattedValue):
+                parts = [v.value if isinstance(v, ast.Constant) else "X" for v in values]
+            case _:
+                continue
+        string = "".join(map(str, parts))
+        if PROSE.match(string) and not STATEMENT.match(string):
+            yield Place(path, node.lineno, plain(string), "texts")
+
+
+def of_template(path: str, text: str) -> Iterator[Place]:
+    """Yield the texts between the tags of a template, and the texts of their attributes."""
+    text = HIDDEN.sub(lambda hidden: "\n" * hidden.group().count("\n"), text)
+    text = VALUE.sub("X", text)
+    for found in ATTRIBUTE.finditer(text):
+        yield Place(path, text.count("\n", 0, found.start()) + 1, found[1], "texts")
+    text = TAG.sub(lambda tag: "\n" * tag.group().count("\n") + "\0", INLINE.sub("", text))
+    line = 1
+    for part in text.split("\0"):
+        if words(part):
+            yield Place(path, line, " ".join(part.split()), "texts")
+        line += part.count("\n")
 
 
 def of_comments(path: str, comments: list[tuple[int, int, str]]) -> Iterator[Place]:
@@ -129,6 +180,12 @@ def of_comments(path: str, comments: list[tuple[int, int, str]]) -> Iterator[Pla
 def of_page(path: str, text: str) -> Iterator[Place]:
     """Yield the prose of a Markdown page."""
     yield from paragraphs(path, enumerate(text.splitlines(), 1))
+
+
+READ: Final = (
+    (".py", of_python), (".py", of_strings), (".sql", of_sql), (".md", of_page),
+    (".html", of_template),
+)  # fmt: skip
 
 
 def paragraphs(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[Place]:
@@ -176,10 +233,10 @@ def sentences(text: str) -> list[str]:
     return [sentence for sentence in END.split(text) if sentence]
 
 
-def row(path: str) -> str:
-    """Return the row of the table that counts a file."""
-    folder = path.partition("/")[0] if "/" in path else "."
-    return f"{folder} (sql)" if path.endswith(".sql") else folder
+def row(place: Place) -> str:
+    """Return the row of the table that counts a piece of prose."""
+    folder = place.path.partition("/")[0] if "/" in place.path else "."
+    return f"{folder} ({place.kind})" if place.kind else folder
 
 
 def rates(places: Iterable[Place]) -> dict[str, dict[str, float]]:
@@ -188,9 +245,9 @@ def rates(places: Iterable[Place]) -> dict[str, dict[str, float]]:
     uses: Counter[tuple[str, str]] = Counter()
     for place in places:
         for word in words(place.text):
-            totals[row(place.path)] += word != ONE
+            totals[row(place)] += word != ONE
             for group, (_, members) in BOUNDS.items():
-                uses[row(place.path), group] += word in members
+                uses[row(place), group] += word in members
     return {
         name: {group: 1000 * uses[name, group] / total for group in BOUNDS}
         for name, total in sorted(totals.items())
@@ -244,7 +301,7 @@ def most(places: Iterable[Place], name: str, group: str) -> str:
     """Return the five files of a row with most uses of a group of words."""
     uses: Counter[str] = Counter()
     for place in places:
-        if row(place.path) == name:
+        if row(place) == name:
             uses[place.path] += sum(word in BOUNDS[group][1] for word in words(place.text))
     return ", ".join(f"{path} ({number})" for path, number in uses.most_common(5))
 

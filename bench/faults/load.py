@@ -17,7 +17,7 @@ PACE_S = 0.02
 LEASE_MS = 6000
 CONFLICT, UNAVAILABLE = 409, 503
 GIVEN_BACK = 0.05  # share of a worker's jobs
-QUEUE, TYPE = "load", "bench.load"
+QUEUE, HELD_QUEUE, TYPE = "load", "held", "bench.load"
 RETRY = {"max_attempts": 1000, "initial_interval": "PT0.1S", "max_interval": "PT0.1S"}
 
 
@@ -176,11 +176,11 @@ class Load:
         self._over, self._full = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
         self._clients: list[Client] = []
+        self._producers = [self.start(self._produce), self.start(self._produce)]
+        self._producers.append(self.start(self._hold))
         for number in range(2):
-            self.start(self._produce)
-            self.start(self._work, f"plain-{number}", seed + number)
+            self.start(self._work, f"plain-{number}", seed + number, QUEUE)
             self.start(self._beat_and_work, f"beats-{number}", seed - number)
-        self.start(self._hold)
 
     def client(self) -> Client:
         """Return a new connection; `stop` closes it."""
@@ -198,6 +198,9 @@ class Load:
     def stop(self, drained: Callable[[], bool]) -> None:
         """End the producers, then, after all jobs have ended, the workers."""
         self._full.set()
+        for thread in self._producers:  # a job that is stored later would never end
+            thread.join(2 * PATIENCE_S)
+        self.start(self._work, "after-holder", 0, HELD_QUEUE)
         until = time.monotonic() + 120
         while not drained() and time.monotonic() < until:
             time.sleep(0.1)
@@ -213,14 +216,14 @@ class Load:
             client.enqueue(QUEUE)
 
     def _beat_and_work(self, name: str, seed: int) -> None:
-        self._work(name, seed, beats=True)
+        self._work(name, seed, QUEUE, beats=True)
 
-    def _work(self, name: str, seed: int, *, beats: bool = False) -> None:
+    def _work(self, name: str, seed: int, queue: str, *, beats: bool = False) -> None:
         client, draw = self.client(), random.Random(seed)  # noqa: S311 - repeatable
         while not self._over.wait(PACE_S):
             if beats:
                 client.ask("workers/heartbeat", worker_id=name, active_jobs=[])
-            for job_id in client.fetch(QUEUE, name, 5, beats=beats):
+            for job_id in client.fetch(queue, name, 5, beats=beats):
                 if draw.random() < GIVEN_BACK:
                     client.give_back(job_id, name)
                 else:
@@ -229,16 +232,13 @@ class Load:
     def _hold(self) -> None:
         """Act as a worker that heartbeats once and holds one job far longer than the silence."""
         client, name = self.client(), "holder"
-        client.enqueue("held", 1)
+        client.enqueue(HELD_QUEUE, 1)
         while not self._full.is_set():
             client.ask("workers/heartbeat", worker_id=name, active_jobs=[])
-            held = client.fetch("held", name, 1, lease_ms=60_000, beats=True)
+            held = client.fetch(HELD_QUEUE, name, 1, lease_ms=60_000, beats=True)
             until = time.monotonic() + 4 * SILENCE_MS / 1000
             while time.monotonic() < until and not self._full.wait(0.2):
                 client.fetch("empty", name, 1, beats=True)
             for job_id in held:
                 client.ack(job_id, name)
-            client.enqueue("held", 1)
-        while not self._over.wait(PACE_S):
-            for job_id in client.fetch("held", name, 5):
-                client.ack(job_id, name)
+            client.enqueue(HELD_QUEUE, 1)

@@ -35,11 +35,11 @@ def test_docstrings_and_comments_of_python_are_prose() -> None:
     )
 
     assert list(prose.of_python("a.py", source)) == [
-        ("a.py", 1, "The module."),
-        ("a.py", 3, "Its second paragraph has two lines."),
-        ("a.py", 9, "The function."),
-        ("a.py", 6, "a comment of two lines"),
-        ("a.py", 10, "an aside"),
+        Place("a.py", 1, "The module."),
+        Place("a.py", 3, "Its second paragraph has two lines."),
+        Place("a.py", 9, "The function."),
+        Place("a.py", 6, "a comment of two lines"),
+        Place("a.py", 10, "an aside"),
     ]
 
 
@@ -69,8 +69,41 @@ def test_comments_of_sql_are_prose() -> None:
     statement = "-- find: read a row.\n-- Locks: none.\nSELECT 1  -- the number\n  FROM a;\n"
 
     assert list(prose.of_sql("a.sql", statement)) == [
-        ("a.sql", 1, "find: read a row. Locks: none."),
-        ("a.sql", 3, "the number"),
+        Place("a.sql", 1, "find: read a row. Locks: none.", "sql"),
+        Place("a.sql", 3, "the number", "sql"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('a = "must be a number"', "must be a number"),
+        ('a = f"at most {n} jobs of {queue!r}"', "at most X jobs of X"),
+        ('a = ("must be"\n     " a number")', "must be a number"),
+        ('a = "`args` must be a list"', "X must be a list"),
+        ('def f():\n    """A text of docs."""', None),
+        ('a = "two words"', None),
+        ('a = "/an/url with three parts"', None),
+        ('a = "SELECT 1 FROM a"', None),
+    ],
+)
+def test_strings_of_three_words_are_texts(source: str, found: str | None) -> None:
+    places = [Place("jobs/a.py", 1, found, "texts")] if found else []
+
+    assert list(prose.of_strings("jobs/a.py", source)) == places
+    assert list(prose.of_strings("tests/a.py", source)) == []
+
+
+def test_texts_of_a_template_are_between_its_tags_and_in_attributes() -> None:
+    template = (
+        '{# who #}<h1 title="The title">Jobs of {{ queue }}</h1>\n<script>what\n</script>\n'
+        '<p class="who">Run <code>tell</code>, <a href="/who">then</a> wait.</p>{% if who %}\n'
+    )
+
+    assert list(prose.of_template("a.html", template)) == [
+        Place("a.html", 1, "The title", "texts"),
+        Place("a.html", 1, "Jobs of X", "texts"),
+        Place("a.html", 4, "Run X, then wait.", "texts"),
     ]
 
 
@@ -99,9 +132,9 @@ def test_a_number_at_the_end_of_a_sentence_is_no_item() -> None:
 
 
 def test_files_of_the_project_are_read_and_frozen_files_left_out() -> None:
-    found = {path for suffix in (".py", ".sql", ".md") for path, _ in prose.files(suffix)}
+    found = {path for suffix in (".py", ".sql", ".md", ".html") for path, _ in prose.files(suffix)}
     done = subprocess.run(
-        ["git", "ls-files", "*.py", "*.sql", "*.md"],  # noqa: S607 - any git on the PATH
+        ["git", "ls-files", "*.py", "*.sql", "*.md", "*.html"],  # noqa: S607 - any git on the PATH
         cwd=prose.ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     left_out = {path for path in done.stdout.split() if Path(prose.ROOT / path).is_file()} - found
@@ -161,11 +194,16 @@ def test_a_pronoun_is_no_second_word_of_the_total() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "name"),
-    [("README.md", "."), ("jobs/a/b.py", "jobs"), ("jobs/a/b.sql", "jobs (sql)")],
+    ("place", "name"),
+    [
+        (Place("README.md", 1, "text"), "."),
+        (Place("jobs/a/b.py", 1, "text"), "jobs"),
+        (Place("jobs/a/b.sql", 1, "text", "sql"), "jobs (sql)"),
+        (Place("jobs/a/b.py", 1, "text", "texts"), "jobs (texts)"),
+    ],
 )
-def test_rates_are_those_of_a_folder_and_of_its_statements(path: str, name: str) -> None:
-    assert set(prose.rates([Place(path, 1, "text")])) == {name}
+def test_rates_are_by_folder_and_kind(place: Place, name: str) -> None:
+    assert set(prose.rates([place])) == {name}
 
 
 @pytest.mark.parametrize(
