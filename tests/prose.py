@@ -61,6 +61,7 @@ HIDDEN: Final = re.compile(
     r"<(script|style|pre)\b.*?</\1>|{% comment %}.*?{% endcomment %}|{#.*?#}|{% .*?%}|<!--.*?-->",
     re.DOTALL,
 )
+BRANCH: Final = re.compile(r"{% (?:if|elif|else|endif|for|empty|endfor)\b[^%]*%}")
 VALUE: Final = re.compile(r"{{.*?}}|<(code|kbd)\b[^>]*>.*?</\1>", re.DOTALL)
 ATTRIBUTE: Final = re.compile(r'\s(?:title|placeholder|aria-label|alt|data-question)="([^"]+)"')
 INLINE: Final = re.compile(r"</?(?:a|abbr|b|em|i|small|span|strong|time)\b[^>]*>")
@@ -150,6 +151,7 @@ def of_strings(path: str, text: str) -> Iterator[Place]:
 
 def of_template(path: str, text: str) -> Iterator[Place]:
     """Yield the texts between the tags of a template, and the texts of their attributes."""
+    text = BRANCH.sub("<br>", text)
     text = HIDDEN.sub(lambda hidden: "\n" * hidden.group().count("\n"), text)
     text = VALUE.sub("X", text)
     for found in ATTRIBUTE.finditer(text):
