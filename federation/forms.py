@@ -40,7 +40,7 @@ class RegionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
     token = forms.CharField(
         required=False, max_length=MAX_SECRET, strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="Stored encrypted and never shown; empty: the one that is there",
+        help_text="Stored encrypted and never shown; empty: the stored token stays",
     )  # fmt: skip
     allow_insecure = forms.BooleanField(
         required=False, label="Plain HTTP", help_text="For a server on this machine only"

@@ -30,7 +30,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "fairness_weight": ("Weight in the shares", "as pools have it, else 1"),
     "priority_boost": ("Added to the priority of its jobs", "0"),
     "quota_mode": ("Jobs beyond a limit are", ""),
-    "isolation": ("Isolation", "as the settings say"),
+    "isolation": ("Isolation", "as in the settings"),
     "max_concurrency": ("Active jobs", "unlimited"),
     RATE: ("New jobs in a period", "unlimited"),
     PERIOD: ("Period", EVERY),
@@ -38,7 +38,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "max_scheduled": ("Scheduled jobs", "unlimited"),
     "max_queues": ("Queues with jobs", "unlimited"),
 }
-CHOICES: Final = {"hard": "refused", "soft": "taken and told"}
+CHOICES: Final = {"hard": "refused", "soft": "accepted with a warning"}
 
 
 def _bare(schema: Schema) -> Schema:

@@ -54,7 +54,7 @@ AUTH = component(
 )
 TOKEN: Schema = text(
     1, MAX_SECRET, pattern="^[!-~]+$", writeOnly=True,
-    description="Stored encrypted and never shown; absent: the one that is there",
+    description="Stored encrypted and never shown; absent: the stored token stays",
 )  # fmt: skip
 GIVEN_AUTH = component(
     "FederationAuthGiven",

@@ -123,7 +123,7 @@ def read_auth(value: object) -> Auth:
     given = _members(value, "auth", Auth)
     for name in ("token", "missing"):
         if name in given:
-            raise FederationConfigError.field(f"auth.{name}", "is not known: give token_ref")
+            raise FederationConfigError.field(f"auth.{name}", "is not allowed here: use token_ref")
     if "kind" in given:
         given["kind"] = _choice("auth.kind", given["kind"], AuthKind)
     return Auth(**given)
@@ -143,7 +143,7 @@ def read_given_auth(value: object) -> Auth:
         if name in REFERENCES and one is not None:
             raise FederationConfigError.field(f"auth.{name}", SETTINGS_ONLY)
         if name not in {"kind", "token", *REFERENCES, *SHOWN}:
-            raise FederationConfigError.field(f"auth.{str(name)[:64]}", "is not known")
+            raise FederationConfigError.field(f"auth.{str(name)[:64]}", "is not a member of auth")
     kind = _choice("auth.kind", given.get("kind", AuthKind.NONE), AuthKind)
     if kind is AuthKind.MTLS:
         raise FederationConfigError.field("auth.kind", SETTINGS_ONLY)
@@ -177,7 +177,7 @@ def _members(value: object, name: str, kind: type[Any]) -> dict[str, Any]:
     for member in given:
         if member not in known:
             path = str(member)[:64] if " " in name else f"{name}.{str(member)[:64]}"
-            raise FederationConfigError.field(path, "is not known")
+            raise FederationConfigError.field(path, "is not a member of the configuration")
     return {member: _whole(one) for member, one in given.items()}
 
 

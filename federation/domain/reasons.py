@@ -12,7 +12,7 @@ class Reason(StrEnum):
 
     MISCONFIGURED = "its entry in the registry is not valid"
     NOT_ALLOWED = "its address is not allowed: see OJS_FEDERATION_ALLOW_PRIVATE"
-    UNREADABLE = "its credentials cannot be read where the settings say"
+    UNREADABLE = "its credentials cannot be read from the place in its token_ref"
     NOT_SET = "its credentials must be set again: auth.token"
     NO_ADDRESS = "its name has no address"
     NO_CONNECTION = "no connection"

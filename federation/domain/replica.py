@@ -124,12 +124,14 @@ def check(one: Replica, name: str) -> None:
         return
     for member in PAYLOAD:
         if member not in one.payload:
-            raise problem(member, f"is required with the others of {', '.join(PAYLOAD)}")
+            raise problem(member, f"is required: a revision has {', '.join(PAYLOAD)}")
     meta = one.payload["meta"]
     if meta.get(FEDERATION_ID) != one.federation_id:
         raise problem(f"meta.{FEDERATION_ID}", "differs from federation_id")
     if REPLICATED_FROM in meta:
-        raise problem(f"meta.{REPLICATED_FROM}", "belongs to a copy, which is not told on")
+        raise problem(
+            f"meta.{REPLICATED_FROM}", "must be absent: a region replicates its own jobs only"
+        )
 
 
 def _problem(name: str, member: str, said: str, value: object = None) -> InvalidRequest:

@@ -84,7 +84,7 @@ def overflow(regions: Sequence[Region], view: View, _job: FederationMeta) -> Ran
         return inf if found is None else (found.available + found.active) / max(region.weight, 1)
 
     def reason(region: Region) -> str:
-        return f"load {load(region):g}" if load(region) < inf else "load not known"
+        return f"load {load(region):g}" if load(region) < inf else "load unknown"
 
     ranked = sorted(regions, key=lambda one: (load(one), view.latency(one), one.id))
     return [(region, reason(region)) for region in ranked]

@@ -88,7 +88,9 @@ class OJSView(APIView):
             self.is_anybody = self.principal is OPEN
             self.charge(1, enqueues=False)
         elif method != "OPTIONS" and method in self.allowed_methods:
-            raise PermissionDenied(f"nobody may {method} here")  # the table lacks the operation
+            raise PermissionDenied(
+                f"no permit allows {method} here"
+            )  # the table lacks the operation
 
     def _check_method(self) -> None:
         """Refuse `get` for GET: methods are case-sensitive, and Django changes their case.

@@ -381,7 +381,9 @@ class DeadLetterPurge(OJSView):
     @operation(
         "purgeDeadLetter",
         {200: PURGED},
-        query={"older_than": {**AGE, "description": "Only those, such as 7d or P7D"}},
+        query={
+            "older_than": {**AGE, "description": "Only jobs older than this, such as 7d or P7D"}
+        },
         aliases={"/ojs/v1/admin/dead-letter/purge": "adminPurgeDeadLetter"},
     )
     def post(self, request: Request) -> Answer:

@@ -221,8 +221,8 @@ class Generator(SchemaGenerator):
                 "title": "Open Job Spec server",
                 "version": OJS_VERSION,
                 "description": "Every answer also carries the headers OJS-Version and "
-                "X-Request-Id; every status from 400 has the error body. Known paths answer 405 "
-                "with Allow to other methods.",
+                "X-Request-Id; every status from 400 has the error body. Paths that exist answer "
+                "other methods with 405 and Allow.",
                 "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
             },
             "servers": [{"url": "/"}],

@@ -179,7 +179,9 @@ def _of_worker(body: Mapping[str, Any]) -> Mapping[str, Any]:
     for name, value in inside.items():
         beside = given.get("worker_id" if name == "id" else name, value)
         if type(beside) is not type(value) or beside != value:
-            raise InvalidRequest.field(f"worker.{name}", "must be what stands beside it", value)
+            raise InvalidRequest.field(
+                f"worker.{name}", "must equal the same member outside of worker", value
+            )
     named = {"worker_id": inside["id"]} if "id" in inside else {}
     return {**inside, **named, **given}
 

@@ -116,7 +116,9 @@ def _check_sizes(raw: Mapping[str, Any], limits: Limits) -> None:
 def _check_settings(job: JobDraft, limits: Limits) -> None:
     """Refuse valid members that the settings of this server exclude. Spec: contract 31.3."""
     if limits.types and not allowed(job.type, limits.types):
-        raise Unprocessable.field("type", "is not one that this server takes", job.type)
+        raise Unprocessable.field(
+            "type", "is not accepted by this server: use an allowed job type", job.type
+        )
     if not limits.takes_unknown and (unknown := sorted(job.extra.keys() - EXTENDED)):
         raise Unprocessable.of_problems(
             Problem(name, "is not an attribute of a job", job.extra[name]) for name in unknown

@@ -121,7 +121,7 @@ class Unauthenticated(OJSError):
 
 class PermissionDenied(OJSError):
     code, status, type = "permission_denied", 403, "auth"
-    hint = "use an API key that has the scope, or a user who has the permission"
+    hint = "use an API key with the scope, or a user with the permission"
     principal: str = "anonymous"  # the refused principal
 
 
@@ -232,7 +232,7 @@ class Unsupported(OJSError):
 
 class QueuePaused(OJSError):
     code, status, type, retryable = "queue_paused", 422, "conflict", True
-    hint = "the queue is being emptied; use another one"
+    hint = "the queue is being emptied; use another queue"
 
 
 class RateLimited(OJSError):

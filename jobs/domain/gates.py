@@ -98,7 +98,7 @@ def _queue(job: Waiting, facts: Mapping[str, Any]) -> Gate:
         message = f"Queue {job.queue} is paused: resume it to let its jobs start."
         return _gate("queue", message, closed=True, since=facts["paused_at"])
     if facts["is_draining"]:
-        message = f"Queue {job.queue} is draining: it takes no new jobs, those it has are run."
+        message = f"Queue {job.queue} is draining: it takes no new jobs; its waiting jobs run."
         return _gate("queue", message, closed=False)
     return _gate("queue", f"Queue {job.queue} is not paused.", closed=False)
 
@@ -112,7 +112,7 @@ def _time(job: Waiting, facts: Mapping[str, Any]) -> Iterator[Gate]:
         what = (
             "It is scheduled"
             if job.state is State.SCHEDULED
-            else f"Attempt {job.attempt} of {job.max_attempts} failed, the next one is due"
+            else f"Attempt {job.attempt} of {job.max_attempts} failed, the next attempt is due"
         )
         due = job.due_at
         is_ahead = due is None or due > facts["now"]
@@ -202,7 +202,7 @@ def _usage(limit: Mapping[str, Any], *, closed: bool, shows: bool) -> str:
     if limit["room"] != 0:
         return "it has room again, this is noticed within seconds." if closed else "it has room."
     if limit["strategy"] == "paused":
-        return "a worker was told to start no more before the time given."
+        return "no job starts before the given time: a worker received a Retry-After."
     return _reached(limit) if shows else "it is reached."
 
 
@@ -231,7 +231,7 @@ def _workers(queue: str, facts: Mapping[str, Any], viewer: str | None) -> Gate:
         state, message = GateState.OPEN, f"Running workers{number} fetch queue {queue}."
     elif facts["started"] or counts["unsaid"]:
         state = GateState.UNKNOWN
-        message = f"No worker says that it fetches queue {queue}, but not every one tells."
+        message = f"No worker reports queue {queue}, but some workers do not report their queues."
     else:
         quiet = " Those that do are quiet or about to end." if counts["quiet"] else ""
         state = GateState.CLOSED

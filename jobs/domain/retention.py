@@ -53,7 +53,7 @@ def parse_retention(raw: object, default: Retention) -> Retention:
     if not isinstance(raw, Mapping):
         raise RetentionError("", "must be an object")
     if unknown := sorted(str(name) for name in raw if name not in (*AGES, "dead_letter")):
-        raise RetentionError(unknown[0], "is not known")
+        raise RetentionError(unknown[0], "is not a kind of job to keep")
     kept = replace(default, **{name: _age(name, raw[name]) for name in AGES if name in raw})
     return _with_dead_letter(kept, raw["dead_letter"]) if "dead_letter" in raw else kept
 
@@ -62,7 +62,7 @@ def _with_dead_letter(kept: Retention, raw: object) -> Retention:
     if not isinstance(raw, Mapping):
         raw = {"max_age": raw}
     if unknown := sorted(str(name) for name in raw if name not in ("max_age", "max_count")):
-        raise RetentionError(f"dead_letter.{unknown[0]}", "is not known")
+        raise RetentionError(f"dead_letter.{unknown[0]}", "is not max_age or max_count")
     bounds: dict[str, int | None] = {}
     if "max_age" in raw:
         bounds["dead_letter"] = _age("dead_letter.max_age", raw["max_age"])

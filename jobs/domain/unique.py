@@ -225,7 +225,7 @@ def fingerprint(policy: UniquePolicy, job: Subject) -> str:
 
 def missing_argument(name: str) -> Problem:
     """Return the problem of `args_keys` that names a missing argument."""
-    return Problem("unique.args_keys", "must name what args has", name)
+    return Problem("unique.args_keys", "must name a member of args", name)
 
 
 def _argument(args: list[Any], name: str) -> Any:

@@ -146,8 +146,8 @@ _CHANGEABLE: Schema = {
 CHANGES = component(
     "CronChanges",
     {
-        "description": "What is not given stays. The job is given as `job_template` or flat; "
-        "where both say something it must be the same.",
+        "description": "Absent members stay. The job is given as `job_template` or flat. "
+        "A member given in both places must have the same value.",
         **obj({}, _CHANGEABLE),
     },
 )

@@ -50,12 +50,12 @@ FAIRNESS_MEMBERS: Schema = {
     "scope": {
         "type": "string",
         "enum": list(Scope),
-        "description": "Over what tenants share: a queue, the queues of a pool, all that say so",
+        "description": "The queues over which the shares of a tenant count together",
     },
     "cost": {
         "type": "string",
         "enum": list(Cost),
-        "description": "What a job costs its tenant: one each, or by how long it ran",
+        "description": "The charge of a job: 1, or its run time",
     },
 }
 FAIRNESS = obj(FAIRNESS_MEMBERS)

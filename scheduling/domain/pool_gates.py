@@ -55,7 +55,7 @@ def _isolation(
 ) -> Gate:
     asking = sum(group.asking for group in groups)
     which = f"isolated pool {owners[0]}" if len(owners) == 1 else f"isolated pools {_names(owners)}"
-    message = f"Queue {queue} is closed to all workers but those of {which}"
+    message = f"Queue {queue} is closed to all workers outside of {which}"
     state = GateState.OPEN if asking else GateState.CLOSED
     if not asking:
         message += ", and none of them lives."
@@ -109,7 +109,7 @@ def _fullness(group: WorkerGroup, groups: Sequence[WorkerGroup], *, shows: bool)
         return f"may take its jobs{number}{crew}."
     used = f": {group.active} of its jobs run, {group.cap} may" if shows else ""
     if _state(group, groups) is GateState.UNKNOWN:
-        return f"is full{used}. Others may take the job."
+        return f"is full{used}. Other workers may take the job."
     return f"is full{used}; there is room when one of them ends."
 
 

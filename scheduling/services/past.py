@@ -36,10 +36,12 @@ def past(minutes: int, most: int, pools: Pools) -> Workload:
         raise Unprocessable.field("minutes", "hold no job that started, and none waits", minutes)
     workers = _workers([run for run in runs if run.started_at], end, pools)
     if not workers:
-        raise Unprocessable.field("minutes", "hold no start: no worker is known", minutes)
+        raise Unprocessable.field(
+            "minutes", "hold no start of a job, so the simulation has no workers", minutes
+        )
     arrivals, unknown = _arrivals(runs, begin)
     if unknown:
-        notes.append(f"{unknown} jobs have not ended: they take as long as others of their queue")
+        notes.append(f"{unknown} unfinished jobs get the run time of other jobs of their queue")
     until_ms = max(1, (end - begin) // MS)
     return Workload(arrivals, workers, until_ms, tuple(notes))
 

@@ -119,9 +119,7 @@ def refuse_contradiction(pool: Pool, pools: Pools) -> None:
             problem = f"pool {other.name} lets the tenants of queue {min(both)} share differently"
             raise Conflict(problem, details=where)
         if pool.tenants.enabled and pool.tenants.scope is Scope.POOL:
-            problem = (
-                f"tenants share queue {min(both)} with the others of pool {other.name} already"
-            )
+            problem = f"pool {other.name} shares queue {min(both)} over all its queues already"
             raise Conflict(problem, details=where | {"field": "tenant_fairness.scope"})
 
 

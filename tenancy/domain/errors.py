@@ -36,4 +36,4 @@ class TenantNotEmpty(Conflict):
 
 class TenantKept(Conflict):
     code = "x_tenant_kept"
-    hint = "jobs without a tenant need the default one; change the settings for a static one"
+    hint = "keep the default tenant; remove a static tenant from the settings"

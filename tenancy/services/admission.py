@@ -74,7 +74,7 @@ def _make(unknown: Sequence[str], caller: Caller) -> None:
     if not unknown:
         return
     if conf().unknown == "reject":
-        raise _refusal(UnknownTenant, f"tenant {unknown[0]} is not known", unknown[0], caller)
+        raise _refusal(UnknownTenant, f"tenant {unknown[0]} does not exist", unknown[0], caller)
     emit([created(one, Source.AUTO) for one in queries.create(unknown)])
 
 

@@ -158,7 +158,8 @@ def put(
     """
     if wanted.isolation == NAMESPACE and tenant_id == conf().default:
         raise Unprocessable.field(
-            "isolation", "cannot be a namespace: workers that name no tenant are this one's"
+            "isolation",
+            "must not be namespace for the default tenant, which owns workers without a tenant",
         )
     with _changing(tenant_id, "tenant.configured", caller, reason) as (row, data):
         is_new = data["is_new"]

@@ -249,7 +249,7 @@ def test_job_page_tells_the_gates_of_pools(console: Client) -> None:
     page = words(text(console, url("job", ids[1])))
 
     assert "Pool p is full: 1 of its jobs run, 1 may; there is room when one of them ends." in page
-    assert "closed to all workers but those of isolated pool p" in page
+    assert "closed to all workers outside of isolated pool p" in page
     assert "In the round-robin turns of pool p queue a" in page
 
 

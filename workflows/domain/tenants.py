@@ -17,7 +17,7 @@ def inherit(plan: Plan, caller: Caller) -> None:
     own = {tenant for tenant in (caller.tenant, caller.tenant_header) if tenant}
     if len(named | own) > 1:
         raise CrossTenantWorkflow(
-            f"the workflow names the tenants {', '.join(sorted(named | own)[:5])}: one is allowed",
+            f"the workflow names several tenants ({', '.join(sorted(named | own)[:5])}): name one",
             details={"field": f"meta.{TENANT_ID}", "tenants": sorted(named | own)[:20]},
         )
     if named or caller.tenant_header:

@@ -38,7 +38,7 @@ def cancel(workflow_id: str, actor: str = "api") -> Cancellation:
         found = flow(workflow_id)
         if found.parent_id is not None:
             raise Conflict(
-                f"workflow {workflow_id} is part of workflow {found.root_id}, cancel that one",
+                f"workflow {workflow_id} belongs to {found.root_id}: cancel the outer workflow",
                 details={"workflow_id": workflow_id, "root_workflow_id": found.root_id},
             )
         if found.state != FlowState.RUNNING:

@@ -15,7 +15,7 @@ from jobs.domain.names import QUEUE_PATTERN
 class Command(BaseCommand):
     """Adopt all jobs of a region that may run here, in slices; it may be run again."""
 
-    help = "Enqueue here the waiting jobs of a region that is gone, but for those pinned to it."
+    help = "Enqueue the waiting jobs of a lost region in this region. Pinned jobs are left out."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the region, the queue and the mode."""

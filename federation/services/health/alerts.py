@@ -58,7 +58,7 @@ def _why(facts: Mapping[str, Any]) -> str:
 
 def _late(region: str, facts: Mapping[str, Any]) -> str:
     return (
-        f"Region {region} does not know what happened here for {format_duration(facts['lag_ms'])}."
+        f"Region {region} has lacked changes of this region for {format_duration(facts['lag_ms'])}."
     )
 
 

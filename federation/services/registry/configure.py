@@ -150,9 +150,9 @@ def delete_region(region_id: str, caller: Caller = SYSTEM) -> None:
 def obstacle(row: models.Region) -> Conflict | None:
     """Return why a region cannot be deleted, None when it can."""
     if row.id == conf().said.get(LOCAL):
-        why = "is the local one"
+        why = "is the local region"
     elif row.source == models.Source.STATIC:
-        why = "is one of the settings"
+        why = "is defined in the settings"
     else:
         return None
     details = {"resource_type": "region", "resource_id": row.id}

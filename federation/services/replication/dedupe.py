@@ -70,7 +70,7 @@ def require_id(draft: JobDraft, caller: Caller) -> None:
     if ASK in caller.asks and named is not None and not is_id(named):
         raise InvalidFederationMeta.field(
             f"meta.{FEDERATION_ID}",
-            "must be a UUIDv7 in lower case, by which repeats are told",
+            "must be a UUIDv7 in lower case: it identifies repeated requests",
             named,
         )
     if ASK in caller.asks:

@@ -51,9 +51,13 @@ def _require(
     name = f"jobs[{index}].origin_region"
     problem: Exception | None = None
     if one.origin_region == config.local:
-        problem = InvalidRequest.field(name, "is this region: a copy is not told back", origin)
+        problem = InvalidRequest.field(
+            name, "is this region: a region accepts only copies of other regions", origin
+        )
     elif one.origin_region != origin:
-        problem = InvalidRequest.field(name, "differs from that of the first", one.origin_region)
+        problem = InvalidRequest.field(
+            name, "differs from the origin region of the first revision", one.origin_region
+        )
     elif one.origin_region not in registry().regions:
         problem = UnknownRegion.named(one.origin_region)
     elif caller.tenant not in {None, one.tenant}:

@@ -147,7 +147,7 @@ def _rule(n: int, raw: object) -> ReplayRule:
     if not isinstance(raw, dict):
         raise InvalidRequest.field(place, "must be an object", raw)
     if unknown := sorted(set(raw) - {"name", "filter", "delay", "max_replays", "enabled"}):
-        raise InvalidRequest.field(f"{place}.{unknown[0]}"[:100], "is not known")
+        raise InvalidRequest.field(f"{place}.{unknown[0]}"[:100], "is not a member of a rule")
     name = raw.get("name")
     enabled = True if raw.get("enabled") is None else raw["enabled"]
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME:
@@ -178,7 +178,9 @@ def _matched(place: str, raw: object) -> dict[str, str | None]:
     if not isinstance(given, dict):
         raise InvalidRequest.field(f"{place}.filter", "must be an object", raw)
     if unknown := sorted(set(given) - set(MATCHED)):
-        raise InvalidRequest.field(f"{place}.filter.{unknown[0]}"[:100], "is not known")
+        raise InvalidRequest.field(
+            f"{place}.filter.{unknown[0]}"[:100], "is not a filter of a rule"
+        )
     for name, value in given.items():
         if value is not None and not isinstance(value, str):
             raise InvalidRequest.field(f"{place}.filter.{name}", "must be a string", value)

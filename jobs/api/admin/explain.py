@@ -43,7 +43,7 @@ GATE = component(
             "numbers": {"type": "object", "additionalProperties": NUMBER},
             "enforced": {
                 **BOOLEAN,
-                "description": "False: about who asks for jobs, not about whom a job may be given",
+                "description": "False: the gate reports on workers and holds back no job",
             },
         }
     ),

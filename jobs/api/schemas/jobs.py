@@ -41,8 +41,8 @@ RETRY = component(
 RETRY_REQUEST = component(
     "RetryPolicyRequest",
     {
-        "description": "Merged over the defaults. Intervals are above zero, the longest not below "
-        "the initial one. Violations answer 422.",
+        "description": "Merged over the defaults. Intervals are above zero. max_interval is at "
+        "least initial_interval. Violations answer 422.",
         **obj(
             {},
             optional(
@@ -158,8 +158,8 @@ JOB_REQUEST_MEMBERS = {
 JOB_REQUEST = component(
     "JobRequest",
     {
-        "description": "What `options` holds wins over the top level. Other top-level members are "
-        "kept with the job and returned.",
+        "description": "A member of `options` overrides the same member at the top level. Other "
+        "top-level members are kept with the job and returned.",
         **obj({}, JOB_REQUEST_MEMBERS, required=["type", "args"]),
     },
 )

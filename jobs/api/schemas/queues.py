@@ -103,14 +103,14 @@ CHANGE: Final = optional(
 CONFIG_CHANGE: Final = component(
     "QueueConfigChange",
     {
-        "description": "Absent members stay, null resets one.",
+        "description": "Absent members stay. null resets a member.",
         **obj({}, CHANGE),
     },
 )
 STRICT_CHANGE: Final = component(
     "QueueConfigChangeStrict",
     {
-        "description": "Absent members stay, null resets one; other members are refused.",
+        "description": "Absent members stay. null resets a member. Unknown members are refused.",
         **obj({}, {**CHANGE, "paused": maybe(BOOLEAN)}, additionalProperties=False),
     },
 )

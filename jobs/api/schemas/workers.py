@@ -61,8 +61,8 @@ HANDLER = obj(
 HANDLERS = {
     "handlers": {
         **array({"anyOf": [HANDLER, TYPE]}, maxItems=MAX_HANDLERS),
-        "description": "Which versions of types the worker handles: jobs with others go elsewhere. "
-        "Without it counts what was declared before; an empty list takes that back.",
+        "description": "The job types and versions that the worker accepts. Absent: the last "
+        "declaration stays. An empty list withdraws it.",
     },
     "handlers_exclusive": {
         **BOOLEAN,
@@ -73,8 +73,8 @@ ROTATION: Schema = {
     "strategy": {"type": "string", "enum": list(STRATEGIES)},
     "weights": {
         "type": "object",
-        "description": "By queue, of the strategy weighted. Where no pool of the server says "
-        "otherwise, the FETCH counts before the worker's last report",
+        "description": "Weights of queues for the strategy weighted. A pool overrides the FETCH, "
+        "and the FETCH overrides the worker's last report",
         "additionalProperties": integer(1, MAX_WEIGHT),
     },
 }

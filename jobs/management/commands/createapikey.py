@@ -10,7 +10,9 @@ from jobs.management.commands.ojs_apikey import add_options, create, listed, rev
 class Command(BaseCommand):
     """Make an API key and show it once."""
 
-    help = "Make an API key; --list shows all, --rotate PREFIX renews one, --revoke PREFIX ends it."
+    help = (
+        "Create an API key; --list shows all, --rotate PREFIX renews, --revoke PREFIX ends a key."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""

@@ -64,7 +64,9 @@ def _core() -> Iterator[Alert]:
     if (now.workers - now.alive) * 2 > now.workers:
         yield Alert("workers_silent", "", "Most workers are silent.")
     for worker in now.ahead:
-        text = f"The clock of worker {worker} is ahead of the one here: it says it starts later."
+        text = (
+            f"The clock of worker {worker} is ahead of this server: its start lies in the future."
+        )
         yield Alert("worker_skewed", worker, text)
 
 
@@ -72,7 +74,7 @@ def _loops(now: Vitals) -> list[Alert]:
     """Name the stopped loops; one alert if all loops stopped or none ever ran."""
     if len(now.standing) == now.loops:
         text = (
-            "No loops have run lately: due jobs do not start and lost ones do not come back. "
+            "No loops have run lately: due jobs do not start and lost jobs do not return. "
             "Start manage.py runworker."
         )
         return [Alert("loops_away", "", text, now.ticked_at)]

@@ -220,9 +220,7 @@ def _gauges() -> Iterable[Metric]:
         dead_at=None, stopped_at=None, last_heartbeat_at__gt=queries.ago(conf().worker_silence_ms)
     ).count()
     yield GaugeMetricFamily("ojs_workers_active", "Workers that heartbeat", value=alive)
-    lag = GaugeMetricFamily(
-        "ojs_loop_lag_seconds", "Time since a loop said it turns", labels=["loop"]
-    )
+    lag = GaugeMetricFamily("ojs_loop_lag_seconds", "Time since a loop last ran", labels=["loop"])
     since = ExpressionWrapper(Now() - F("ticked_at"), output_field=DurationField())
     for name, ago in LoopTick.objects.order_by("name").values_list("name", since):
         lag.add_metric([name], ago.total_seconds())

@@ -134,7 +134,7 @@ def _apply(policy: QueuePolicy, draft: JobDraft, n: int, drafts: Sequence[JobDra
         ))  # fmt: skip
     if not policy.allows(draft.type):
         raise _at(n, drafts, InvalidRequest.field(
-            "type", f"is not one that queue {draft.queue} takes", draft.type
+            "type", f"is not accepted by queue {draft.queue}", draft.type
         ))  # fmt: skip
     draft = replace(
         draft,

@@ -37,7 +37,7 @@ def direct(worker_id: str, verb: str) -> Standing:
     if not found.exists():
         raise NotFound.of("worker", worker_id)
     raise Conflict(
-        f"worker {worker_id} was told to terminate",
+        f"worker {worker_id} has the directive terminate",
         details={"worker_id": worker_id, "directive": "terminate"},
     )
 

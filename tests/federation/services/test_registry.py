@@ -125,7 +125,7 @@ def test_local_region_and_those_of_the_settings_are_not_deleted(settings: Any) -
     settings.OJS_FEDERATION = {"LOCAL_REGION": "us", "REGIONS": [US, EU]}
     apply_settings()
 
-    with pytest.raises(Conflict, match="is the local one"):
+    with pytest.raises(Conflict, match="is the local region"):
         delete_region("us")
     with pytest.raises(Conflict, match="of the settings"):
         delete_region("eu")

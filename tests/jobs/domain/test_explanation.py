@@ -153,7 +153,7 @@ def test_estimate_names_what_has_no_end() -> None:
     found = estimate(gates, place(3), NOW, 60)
 
     assert (found.starts_at, found.reason) == (
-        None, "no end is known of what holds it back: gate limit queue:mail",
+        None, "the end of a closed gate is unknown: limit queue:mail",
     )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def test_queue_of_isolated_pools_names_them_and_whether_they_live(api: Client) -
     ]  # fmt: skip
     assert before["verdict"] == "unserved"
     assert before["message"] == (
-        "Queue gpu is closed to all workers but those of isolated pools gpu-a, gpu-b,"
+        "Queue gpu is closed to all workers outside of isolated pools gpu-a, gpu-b,"
         " and none of them lives."
     )
     assert gate(after, "isolation")["state"] == "open"
@@ -106,7 +106,7 @@ def test_full_pool_is_not_closed_while_another_has_room(api: Client) -> None:
     assert pool_gates(found) == [("pool", "free", "open"), ("pool", "full", "unknown")]
     assert found["verdict"] == "next"
     (full,) = [one for one in found["gates"] if one["name"] == "full"]
-    assert full["message"].endswith("Others may take the job.")
+    assert full["message"].endswith("Other workers may take the job.")
 
 
 @spec("FS-6.2-a")
