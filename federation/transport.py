@@ -296,11 +296,11 @@ def read_file(path: str) -> bytes:
     A FIFO or a device could block a call for good, or never end.
     """
     if not stat.S_ISREG(Path(path).stat().st_mode):  # before the open, which may have side effects
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
     opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         found = bytearray()
         while chunk := os.read(opened, MAX_FILE_BYTES + 1 - len(found)):
             found += chunk
@@ -351,4 +351,4 @@ def _no_passphrase() -> str:  # without it OpenSSL would ask at the terminal
 
 def _unusable(name: str, problem: Exception) -> UnreadableSecret:
     reason = getattr(problem, "strerror", None) or type(problem).__name__
-    return UnreadableSecret.field(name, f"is of no use: {reason}")
+    return UnreadableSecret.field(name, f"cannot be used: {reason}")

@@ -69,7 +69,9 @@ def run_available(
     runs: list[Run] = []
     while job := _claim(tuple(queues) or handled_queues()):
         if len(runs) == most:
-            raise TooManyJobs(f"{most} attempts and {job.type} is still to be run")
+            raise TooManyJobs(
+                f"{most} attempts ran and a job of type {job.type} is still available"
+            )
         context = Context(job, WORKER)
         _answer(_execute(context))
         runs.append(_run(show(job.id), job.attempt))

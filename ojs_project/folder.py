@@ -23,7 +23,7 @@ def take(folder: Path) -> IO[str]:
     try:
         is_used = folder.exists() and any(folder.iterdir())
         if is_used and not (folder / MARKER).exists():
-            raise FolderError(f"{folder} holds something else: choose another data dir")
+            raise FolderError(f"{folder} holds other files: choose another data dir")
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / MARKER).open("a+")
     except OSError as problem:

@@ -166,7 +166,9 @@ def greeting(first: First, variables: Mapping[str, str], options: Mapping[str, A
     header = ""
     if options["auth"] == "on":
         key = first.key or "$OJS_API_KEY"
-        facts["API key"] = first.key or "that of the first start, or: manage.py createapikey NAME"
+        facts["API key"] = (
+            first.key or "the key of the first start, or: manage.py createapikey NAME"
+        )
         # double quotes: the shell inserts the variable
         header = f'  -H "Authorization: Bearer {key}" \\\n'
     facts["data"] = str(options["folder"])

@@ -38,7 +38,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "max_scheduled": ("Scheduled jobs", "unlimited"),
     "max_queues": ("Queues with jobs", "unlimited"),
 }
-CHOICES: Final = {"hard": "refused", "soft": "accepted with a warning"}
+CHOICES: Final = {"hard": "refused", "soft": "accepted, with an event"}
 
 
 def _bare(schema: Schema) -> Schema:
@@ -130,7 +130,7 @@ class TenantForm(_Fields):  # type: ignore[misc, valid-type]  # made of the sche
         if not is_tenant_id(wanted, conf().default):
             raise forms.ValidationError(f"It {RULE}.")
         if Tenant.objects.filter(id=wanted).exists():
-            raise forms.ValidationError("There is a tenant of this id.")
+            raise forms.ValidationError("A tenant with this id exists.")
         return wanted
 
     def clean(self) -> dict[str, Any]:

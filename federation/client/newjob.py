@@ -49,7 +49,9 @@ class NewJob:
             (WEIGHTS, None if self.weights is None else dict(self.weights)),
         ):
             if value is not None and found.setdefault(key, value) != value:
-                raise InvalidFederationMeta.field(f"meta.{key}", "is given twice, differently")
+                raise InvalidFederationMeta.field(
+                    f"meta.{key}", "has two different values: give it once"
+                )
         return found
 
     def envelope(self, meta: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class UnexpectedAnswer(Exception):
 
     def __init__(self, region: str, status: int) -> None:
         """Name the region."""
-        super().__init__(f"region '{region}' answered {status} without a job")
+        super().__init__(f"region '{region}' answered HTTP {status} without a job")
         self.region, self.status = region, status
 
 

@@ -15,7 +15,7 @@ from federation.domain.meta import GEO_PIN
 from federation.domain.reasons import Reason
 from federation.domain.routing import Candidate, Decision
 
-ASKED_BEFORE: Final = "may have this job already"
+ASKED_BEFORE: Final = "may have stored this job already"
 BREAKER_OPEN: Final = Reason.BREAKER_OPEN
 TOO_MANY: Final = 429
 UNAVAILABLE: Final = 503
@@ -244,7 +244,7 @@ class Delivery:
     def _failure(self, retry_in_s: float) -> RegionUnavailable | NoHealthyRegion:
         if self._is_held and not self._tried:
             return RegionUnavailable.because(
-                self.in_doubt[0], "it may have this job and cannot be asked", retry_in_s
+                self.in_doubt[0], "it may have stored this job and cannot be reached", retry_in_s
             )
         waits = [report.retry_after_s for _, report in self._tried if report.retry_after_s]
         wait = min(waits, default=retry_in_s)

@@ -85,7 +85,7 @@ class MayBeStored:
         if regions:
             self.details |= {"in_doubt": list(regions), "federation_id": federation_id}
             self.message += f"; in doubt: {', '.join(regions[:8])} may have stored it"
-            self.extra["hint"] = "send it again with its federation_id and in_doubt in meta"
+            self.extra["hint"] = "send the job again with its federation_id and in_doubt in meta"
         return self
 
 

@@ -29,7 +29,7 @@ ALIASES: Final = {
     "half_open_after_seconds": "cooldown_seconds",
 }
 SHOWN: Final = frozenset({"token_set", "certificate_set", "ca_set"})  # of auth, in answers only
-SETTINGS_ONLY: Final = "is for OJS_FEDERATION_REGIONS alone; operators give auth.token"
+SETTINGS_ONLY: Final = "is allowed in OJS_FEDERATION_REGIONS only: use auth.token"
 IGNORED: Final = frozenset({"probe_count"})  # upstream: one probe, D-FED-7
 
 
@@ -62,7 +62,9 @@ def _breaker(value: object) -> CircuitBreaker:
     for alias, member in ALIASES.items():
         if alias in raw:
             if member in raw:
-                raise FederationConfigError.field(f"{name}.{alias}", f"is the same as {member}")
+                raise FederationConfigError.field(
+                    f"{name}.{alias}", f"is an alias of {member}: give only one of them"
+                )
             raw[member] = raw.pop(alias)
     kept = {key: one for key, one in raw.items() if key not in IGNORED}
     return CircuitBreaker(**_members(kept, name, CircuitBreaker))

@@ -98,15 +98,21 @@ class Auth:
 
     def _check_members(self) -> None:
         if self.token is not None and self.token_ref is not None:
-            raise FederationConfigError.field("auth.token", "goes with no token_ref")
+            raise FederationConfigError.field(
+                "auth.token", "must not be given together with token_ref"
+            )
         if self.kind is AuthKind.BEARER and not self.has_token:
             raise FederationConfigError.field("auth.token_ref", "is required with kind 'bearer'")
         if self.kind is AuthKind.NONE and self.has_token:
-            raise FederationConfigError.field("auth.kind", "must be 'bearer' with a token", "none")
+            raise FederationConfigError.field(
+                "auth.kind", "must be 'bearer' if a token is given", "none"
+            )
         for name in ("cert_ref", "key_ref"):
             if (getattr(self, name) is not None) != (self.kind is AuthKind.MTLS):
                 raise FederationConfigError.field(
-                    f"auth.{name}", "is required with kind 'mtls', and with no other", self.kind
+                    f"auth.{name}",
+                    "is required with kind 'mtls' and allowed with no other kind",
+                    self.kind,
                 )
 
 

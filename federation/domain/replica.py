@@ -119,7 +119,7 @@ def check(one: Replica, name: str) -> None:
     """Refuse a revision with contradictory members. Raises InvalidRequest, as `decode`."""
     problem = partial(_problem, name)
     if (one.state in ENDED) != (one.completed_at is not None):
-        raise problem("completed_at", "is the time of the end, null before")
+        raise problem("completed_at", "must be a time if the job has ended, otherwise null")
     if one.payload is None:
         return
     for member in PAYLOAD:
@@ -181,7 +181,7 @@ class _Reader:
     def matching(self, member: str, matches: Any, most: int) -> str:
         value = self.text(member, most)
         if not matches(value):
-            raise self.problem(member, f"is not the name of a {member}", value)
+            raise self.problem(member, f"is not a valid {member} name", value)
         return value
 
     def one_of(self, member: str, allowed: Any) -> str:

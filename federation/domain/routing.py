@@ -206,8 +206,8 @@ class _Choice:
         if region.drain:
             return "draining"
         if not set(self.job.tags) <= set(region.tags):
-            return "without the tags"
-        return "failed for this job" if region.id in self.excluded else ""
+            return "lacks the tags of the job"
+        return "failed already for this job" if region.id in self.excluded else ""
 
     def _obstacle(self, region: Region) -> str:
         """Return why a region cannot take the job now; empty when it can."""
@@ -245,7 +245,9 @@ class _Choice:
         if not any(set(self.job.tags) <= set(region.tags) for region in regions):
             what = "the pinned region has" if self.job.region else "some region has"
             raise InvalidFederationMeta.field(
-                f"meta.{TAGS}", f"must be tags that {what}", list(self.job.tags)
+                f"meta.{TAGS}",
+                f"must be tags that {what}: remove a tag or add it to a region",
+                list(self.job.tags),
             )
 
     def _retry_in(self, regions: Sequence[Region]) -> float:
@@ -261,5 +263,5 @@ def _ill(health: Health) -> str:
     if health.breaker is State.OPEN:
         return "circuit breaker open"
     if not health.is_admitting:
-        return "circuit breaker half-open, its probe is under way"
+        return "circuit breaker half-open, its probe is in progress"
     return "" if health.status is Status.HEALTHY else f"health {health.status}"

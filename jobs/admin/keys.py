@@ -31,30 +31,35 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only for
     scopes = forms.MultipleChoiceField(
         choices=[(name, name) for name in (*keys.GROUPS, *sorted(keys.SCOPES))],
         initial=["producer", "worker"],
-        help_text="Roles or single scopes; roles are stored as the scopes they stand for.",
+        help_text="Roles or single scopes. The server stores the scopes of each role.",
     )
     tenant = forms.CharField(
         required=False, empty_value=None, help_text="Bound to one tenant; empty: not bound."
     )
     queues_enqueue = GlobsField(
-        required=False, help_text="Globs of queues it may enqueue to, by comma; empty: all."
+        required=False,
+        help_text="Globs of queues that the key may enqueue to, by comma; empty: all.",
     )
     queues_fetch = GlobsField(
-        required=False, help_text="Globs of queues it may fetch from, by comma; empty: all."
+        required=False,
+        help_text="Globs of queues that the key may fetch from, by comma; empty: all.",
     )
     job_types = GlobsField(
-        required=False, help_text="Globs of job types it may enqueue, by comma; empty: all."
+        required=False,
+        help_text="Globs of job types that the key may enqueue, by comma; empty: all.",
     )
     pool = forms.RegexField(
         POOL_PATTERN, required=False, empty_value=None,
-        help_text="Workers that use it are in this pool; empty: in any.",
+        help_text="The pool of workers that use the key; empty: any pool.",
     )  # fmt: skip
     region = forms.RegexField(
         keys.REGION_PATTERN, required=False, empty_value=None,
-        help_text="Of a peer: the region whose jobs it may report copies of; empty: any region.",
+        help_text="Of a peer: the region whose copies it may report; empty: any region.",
     )  # fmt: skip
     tls_subject = forms.CharField(
-        required=False, empty_value=None, help_text="Subject of a certificate that stands for it."
+        required=False,
+        empty_value=None,
+        help_text="Subject of a client certificate that works in place of the key.",
     )
 
     def clean_tls_subject(self) -> str | None:

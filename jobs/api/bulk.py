@@ -29,7 +29,7 @@ from jobs.services.operate.bulk import Report
 from jobs.services.operate.operate import many, matching
 
 MAX_KEY = 256
-UNDONE = BulkFailed("taken back: another job of the request failed")
+UNDONE = BulkFailed("rolled back: another job of the request failed")
 
 Outcome = Job | OJSError | None
 KEY = {"idempotency_key": maybe(text(1, MAX_KEY))}

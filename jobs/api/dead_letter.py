@@ -207,7 +207,7 @@ def decode_body_filter(body: Mapping[str, Any], tenant: str | None) -> DeadLette
         raise InvalidRequest.field("filter", "must be an object", raw)
     accepted = {*FILTER_TEXTS, "since", "until", "older_than"}
     if unknown := sorted(set(given) - accepted):
-        raise InvalidRequest.field(f"filter.{unknown[0]}", "is not something to filter by")
+        raise InvalidRequest.field(f"filter.{unknown[0]}", "is not a member of the filter")
     texts = {name: _text_of(given, name) for name in FILTER_TEXTS}
     until = moment_of(given.get("until"), "filter.until")
     ages = (body.get("older_than"), given.get("older_than"))

@@ -108,7 +108,7 @@ class EventCollection(OJSView):
             found, has_more = following(wanted, place, limit=window.limit)
         else:
             if window.offset > MAX_OFFSET:
-                problem = f"reaches {MAX_OFFSET} events back at most: use after, since or until"
+                problem = f"must be at most {MAX_OFFSET}: use after, since or until"
                 raise InvalidRequest.field("offset", problem, window.offset)
             found, has_more = latest(wanted, limit=window.limit, offset=window.offset)
         shown = [encode_event(event) for event in found]

@@ -24,7 +24,7 @@ def check_version(request: HttpRequest) -> None:
     wanted = request.META.get("HTTP_OJS_VERSION")
     if wanted and wanted.partition(".")[0].strip() != "1":
         raise Unsupported(
-            f"OJS-Version {wanted[:40]!r} is not spoken here",
+            f"OJS-Version {wanted[:40]!r} is not supported: use major version 1",
             details={"field": "OJS-Version", "expected": OJS_VERSION, "received": wanted[:40]},
         )
 

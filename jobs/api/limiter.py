@@ -72,7 +72,7 @@ class Allowance:
         if left < 0 and may_refuse:
             wait = max(1, round(-left / rate + 0.5))
             raise RateLimited(
-                f"more than {rate:g} {'jobs' if enqueues else 'requests'} a second",
+                f"the limit is {rate:g} {'jobs' if enqueues else 'requests'} a second",
                 headers={"Retry-After": str(wait)},
             )
 

@@ -54,7 +54,7 @@ HEADERS: dict[str, Schema] = {
     "X-RateLimit-Reset": {"required": True, "description": "Unix time", "schema": integer(0)},
     "X-OJS-Queue-Depth": {"description": "Waiting jobs of a queue that is nearly full",
                           "schema": integer(0)},
-    "X-OJS-Queue-Bound": {"description": "How many may wait", "schema": integer(1)},
+    "X-OJS-Queue-Bound": {"description": "Bound on the waiting jobs", "schema": integer(1)},
     "X-OJS-Queue-Pressure": {"description": "Depth by bound",
                              "schema": text(pattern="^[0-9]+[.][0-9]{2}$")},
     "OJS-Deduplicated": {"description": "A job was stored before", "schema": {"const": "true"}},

@@ -138,5 +138,5 @@ def _offset_of(cursor: str) -> int:
     except ValueError:
         offset = -1
     if not 0 <= offset <= MAX_OFFSET:
-        raise InvalidRequest.field("cursor", "is not one this server gave", cursor[:100])
+        raise InvalidRequest.field("cursor", "must be a cursor of this server", cursor[:100])
     return offset

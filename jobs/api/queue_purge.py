@@ -81,5 +81,7 @@ def _states(raw: object) -> list[State]:
         raise InvalidRequest.field("states", "must be a non-empty array", raw)
     for name in raw:
         if name not in PURGED_STATES:
-            raise InvalidRequest.field("states", "must hold states other than active", name)
+            raise InvalidRequest.field(
+                "states", "must not hold the state active or an unknown state", name
+            )
     return [State(name) for name in dict.fromkeys(raw)]

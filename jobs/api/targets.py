@@ -62,7 +62,7 @@ def decode_targets(body: Mapping[str, Any]) -> tuple[list[str] | None, JobFilter
     wanted = _filter(raw or {})
     found = None if ids is None else _ids(body)
     if found is None and raw is None:
-        raise InvalidRequest.field("job_ids", "is needed, or filter")
+        raise InvalidRequest.field("job_ids", "or filter is required")
     if found is not None and raw is not None:
         raise InvalidRequest.field("filter", "cannot be sent together with job_ids")
     return found, wanted

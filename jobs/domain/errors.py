@@ -170,17 +170,17 @@ class MethodNotAllowed(OJSError):
 
 class Conflict(OJSError):
     code, status, type = "conflict", 409, "conflict"
-    hint = "read the current state and decide anew"
+    hint = "read the current state, then repeat the request if it still applies"
 
 
 class PoolConflict(Conflict):
     code = "pool_conflict"
-    hint = "a worker belongs to one pool; let it end, or give it another id"
+    hint = "a worker belongs to one pool; stop it, or give it another id"
 
 
 class WorkerTaken(Conflict):
     code = "worker_taken"
-    hint = "names of workers are of the whole deployment; give this one another id"
+    hint = "worker ids are unique in the deployment; give this worker another id"
 
 
 class Duplicate(OJSError):
@@ -222,7 +222,7 @@ class BatchTooLarge(TooLarge):
 
 class ConfirmationRequired(OJSError):
     code, status = "confirmation_required", 400
-    hint = "send confirm: true when you mean it"
+    hint = "send confirm: true to confirm the request"
 
 
 class Unsupported(OJSError):
@@ -262,4 +262,4 @@ class RealtimeUnavailable(OJSError):
 
 class BackendTimeout(OJSError):
     code, status, type, retryable = "backend_timeout", 504, "backend_error", True
-    hint = "try again; if it was a write, check whether it happened"
+    hint = "try again; after a write, first check whether it succeeded"

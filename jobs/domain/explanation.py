@@ -122,7 +122,7 @@ def message(said: Verdict, gates: Sequence[Gate], place: Standing | None) -> str
     count = f"{'at least ' if place.queue.is_lower_bound else ''}{place.queue.ahead}"
     jobs = "job comes" if place.queue.ahead == 1 else "jobs come"
     if not place.queue.ahead:
-        return "Nothing holds it back: claims that note which lanes are full come first."
+        return "Nothing holds it back: claims first mark the lanes that limits block."
     return f"Nothing holds it back: {count} {jobs} before it."
 
 

@@ -92,7 +92,7 @@ def _maintenance(facts: Mapping[str, Any]) -> Gate:
 
 def _queue(job: Waiting, facts: Mapping[str, Any]) -> Gate:
     if not facts["is_known"]:
-        message = f"Queue {job.queue} was deleted; it is made again within a minute."
+        message = f"Queue {job.queue} was deleted; the server creates it again within a minute."
         return _gate("queue", message, closed=True)
     if facts["paused_at"] is not None:
         message = f"Queue {job.queue} is paused: resume it to let its jobs start."
@@ -126,20 +126,20 @@ def _expiry(job: Waiting, facts: Mapping[str, Any]) -> Gate:
     if facts["expired"]:
         message = "It has expired: it is never handed out, and is discarded within seconds."
         return _gate("expiry", message, closed=True, since=job.expires_at)
-    message = "It has not expired; at the time given it is discarded unless it runs."
+    message = "It has not expired. At the given time it is discarded unless it runs."
     return _gate("expiry", message, closed=False, until=job.expires_at)
 
 
 def _lane(facts: Mapping[str, Any]) -> Gate:
     numbers, words = _priority(facts["lane"])
     if facts["is_paused"]:
-        message = "Its lane, the jobs of this queue, priority and tenant, is held by an operator."
+        message = "An operator paused its lane: the jobs of this queue, priority and tenant."
         return _gate("lane", message, closed=True, numbers=numbers)
     if facts["is_blocked"] and not any(limit["blocks"] for limit in facts["limits"]):
-        message = "Its lane is held back by a limit it no longer has; this is repaired in seconds."
+        message = "A removed limit still blocks its lane. The server repairs this within seconds."
         return _gate("lane", message, closed=True, numbers=numbers)
     if "position" in facts and not (facts["is_offered"] or facts["is_blocked"]):
-        message = "Its lane is not offered although it has jobs; this is repaired within seconds."
+        message = "Claims skip its lane although it has jobs. The server repairs this in seconds."
         return _gate("lane", message, closed=True, numbers=numbers)
     return _gate("lane", f"Its lane is not held.{words}", closed=False, numbers=numbers)
 
@@ -200,9 +200,9 @@ def _numbers(limit: Mapping[str, Any]) -> Numbers:
 
 def _usage(limit: Mapping[str, Any], *, closed: bool, shows: bool) -> str:
     if limit["room"] != 0:
-        return "it has room again, this is noticed within seconds." if closed else "it has room."
+        return "it has room again; its jobs continue within seconds." if closed else "it has room."
     if limit["strategy"] == "paused":
-        return "no job starts before the given time: a worker received a Retry-After."
+        return "no job starts before the given time, at the request of a called service."
     return _reached(limit) if shows else "it is reached."
 
 
@@ -216,7 +216,7 @@ def _reached(limit: Mapping[str, Any]) -> str:
     if limit["strategy"] == "throttle":
         return f"its jobs start at least {_seconds(policy['gap_ms'])} apart."
     span = _seconds(policy["rate_ms"])
-    return f"{limit['started']} of its jobs started in {span}, more may not."
+    return f"{limit['started']} of its jobs started in {span}, which is the limit."
 
 
 def _seconds(ms: float) -> str:
@@ -233,9 +233,9 @@ def _workers(queue: str, facts: Mapping[str, Any], viewer: str | None) -> Gate:
         state = GateState.UNKNOWN
         message = f"No worker reports queue {queue}, but some workers do not report their queues."
     else:
-        quiet = " Those that do are quiet or about to end." if counts["quiet"] else ""
+        quiet = " Its workers are quiet or about to end." if counts["quiet"] else ""
         state = GateState.CLOSED
-        message = f"No worker that lives fetches queue {queue}.{quiet}"
+        message = f"No live worker fetches queue {queue}.{quiet}"
     return Gate("worker", state, message, numbers=numbers, is_enforced=False)
 
 

@@ -186,10 +186,12 @@ def _rate_limit(value: object, _before: object) -> dict[str, Any]:
         raise InvalidRequest.field("rate_limit", "must be an object", value)
     policy = parse_policy(value)
     if policy.concurrency is not None or policy.throttle is not None:
-        raise InvalidRequest.field("rate_limit", "must be of limit and period alone", dict(value))
+        raise InvalidRequest.field(
+            "rate_limit", "must have the members limit and period only", dict(value)
+        )
     if policy.rate is None:
         empty = "period" if "period" in value else "limit"
-        raise InvalidRequest.field(f"rate_limit.{empty}", "is required, as are both")
+        raise InvalidRequest.field(f"rate_limit.{empty}", "is required: give limit and period")
     return rate_of(policy)
 
 
@@ -232,7 +234,7 @@ def _retention(value: object, before: Mapping[str, Any] | None) -> dict[str, Any
         elif name in RETAINED:
             kept[name] = _age(given, f"retention.{name}")
         else:
-            raise InvalidRequest.field(f"retention.{name}", "is not kept by a policy")
+            raise InvalidRequest.field(f"retention.{name}", "is not a state with a retention")
     return kept
 
 
@@ -245,7 +247,7 @@ def _dead_letter(given: object) -> Any:
         raise InvalidRequest.field(f"{path}.{min(unknown)}", "is not max_age or max_count")
     age, count = given.get("max_age"), given.get("max_count")
     if "max_age" in given and "max_count" in given and not age and not count:
-        raise InvalidRequest.field(path, "may not be unbounded both in age and in number")
+        raise InvalidRequest.field(path, "must be bounded by max_age or max_count")
     found: dict[str, Any] = {}
     if "max_age" in given:
         found["max_age"] = _age(age, f"{path}.max_age")

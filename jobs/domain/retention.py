@@ -53,7 +53,7 @@ def parse_retention(raw: object, default: Retention) -> Retention:
     if not isinstance(raw, Mapping):
         raise RetentionError("", "must be an object")
     if unknown := sorted(str(name) for name in raw if name not in (*AGES, "dead_letter")):
-        raise RetentionError(unknown[0], "is not a kind of job to keep")
+        raise RetentionError(unknown[0], "is not a member of the retention")
     kept = replace(default, **{name: _age(name, raw[name]) for name in AGES if name in raw})
     return _with_dead_letter(kept, raw["dead_letter"]) if "dead_letter" in raw else kept
 

@@ -52,7 +52,7 @@ class Register:
         if not has_room:
             return BackendUnavailable(BUSY, headers=RETRY)
         if not may_come:
-            return RateLimited("all connections of this client are busy", headers=RETRY)
+            return RateLimited("this client has too many open connections", headers=RETRY)
         return None
 
     def release(self, connection: Connection) -> None:

@@ -65,7 +65,7 @@ def key_of(name: bytes) -> str:
     """
     if b"_" in name:
         shown = name.decode("latin-1")
-        raise InvalidRequest.field(shown, "is no header name that is taken: it has an underscore")
+        raise InvalidRequest.field(shown, "must not have an underscore: use a hyphen")
     text = name.decode("latin-1").upper().replace("-", "_")
     return text if text in {"CONTENT_LENGTH", "CONTENT_TYPE"} else f"HTTP_{text}"
 

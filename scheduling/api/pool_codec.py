@@ -39,7 +39,7 @@ PREVENTION_MEMBERS: Schema = {
     "min_dispatch_ratio": {"type": "number", "minimum": 0, "maximum": 1},
 }
 FAIRNESS_MEMBERS: Schema = {
-    "enabled": {**BOOLEAN, "description": "false: oldest first, whosever jobs they are"},
+    "enabled": {**BOOLEAN, "description": "false: the oldest job first, of any tenant"},
     "strategy": {"const": "fair-share"},
     "weights": {
         **WEIGHTS,
@@ -76,7 +76,10 @@ MEMBERS: Schema = {
     "isolated": BOOLEAN,
     "starvation_prevention": obj(PREVENTION_MEMBERS),
     "tenant_fairness": maybe(FAIRNESS),
-    "tenant": {**maybe(text(1)), "description": "Whose jobs alone its workers get; null: any's"},
+    "tenant": {
+        **maybe(text(1)),
+        "description": "Tenant whose jobs its workers get; null: any tenant",
+    },
     "active_workers": integer(0),
     "workers": integer(0),
     "active_jobs": integer(0),

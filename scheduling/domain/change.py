@@ -44,9 +44,9 @@ class _Loader(yaml.SafeLoader):
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         for key in keys:
             if not isinstance(key, str):
-                problem = f"a member is named {key!r}; put names of this kind in quotes"
+                problem = f"the member name {key!r} is not text: put it in quotes"
             elif keys.count(key) > 1:
-                problem = f"{key} is there twice"
+                problem = f"{key} is given twice: remove one"
             else:
                 continue
             raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
@@ -61,7 +61,7 @@ def read_yaml(text: str, name: str) -> Mapping[str, Any]:
         found = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
     except (yaml.YAMLError, ValueError, RecursionError) as problem:
         said = " ".join(str(problem).split())
-        raise Unprocessable.field(name, f"is not YAML that can be read: {said}") from None
+        raise Unprocessable.field(name, f"is not valid YAML: {said}") from None
     if found is None:
         return {}
     if not isinstance(found, Mapping):

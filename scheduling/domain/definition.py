@@ -51,7 +51,7 @@ class Definition:
         job = self.draft(at, limits)
         if job.pending and self.overlap is Overlap.ENQUEUE:
             raise InvalidRequest.field(
-                "pending", "cannot be true with overlap_policy enqueue, which holds jobs by it"
+                "pending", "must be false with overlap_policy enqueue, which uses pending jobs"
             )
         return job
 

@@ -5,12 +5,12 @@ from jobs.domain.errors import Conflict, Unprocessable
 
 class InfeasibleRatio(Unprocessable):
     code = "infeasible_ratio"
-    hint = "lower min_dispatch_ratio, or name fewer queues: the shares add up to more than all"
+    hint = "lower min_dispatch_ratio, or name fewer queues: all shares together are at most 1"
 
 
 class PoolInUse(Conflict):
     code = "pool_in_use"
-    hint = "let its workers end, or send force=true"
+    hint = "stop its workers, or send force=true"
 
 
 class PoolStatic(Conflict):

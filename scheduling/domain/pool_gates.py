@@ -58,7 +58,7 @@ def _isolation(
     message = f"Queue {queue} is closed to all workers outside of {which}"
     state = GateState.OPEN if asking else GateState.CLOSED
     if not asking:
-        message += ", and none of them lives."
+        message += ", and none of them is live."
     else:
         message += (
             f"; {asking} of them run{'s' * (asking == 1)}." if shows else "; some of them run."
@@ -70,7 +70,7 @@ def _isolation(
 def _unserved(queue: str, pools: Sequence[WorkerGroup]) -> Gate:
     named = [str(group.pool) for group in pools]
     which = f"pool {named[0]}" if len(named) == 1 else f"pools {_names(named)}"
-    message = f"No worker that lives may take jobs of queue {queue}: "
+    message = f"No live worker may take jobs of queue {queue}: "
     message += (
         f"{which} and workers outside of all pools may."
         if named
@@ -105,7 +105,7 @@ def _state(group: WorkerGroup, groups: Sequence[WorkerGroup]) -> GateState:
 def _fullness(group: WorkerGroup, groups: Sequence[WorkerGroup], *, shows: bool) -> str:
     if not group.is_full:
         number = "" if not shows else f", {group.active} of {group.cap} run" if group.cap else ""
-        crew = "" if group.asking else "; no worker of it lives that fetches the queue"
+        crew = "" if group.asking else "; none of its live workers fetches the queue"
         return f"may take its jobs{number}{crew}."
     used = f": {group.active} of its jobs run, {group.cap} may" if shows else ""
     if _state(group, groups) is GateState.UNKNOWN:
@@ -134,13 +134,13 @@ def _strategy(strategy: Strategy) -> str:
 
 def _place(queue: str, ahead: Ahead) -> str:
     if not ahead.is_open[ahead.queues.index(queue)]:
-        return "is passed over: it has no job that may start"
+        return "is skipped: it has no job that may start"
     place = ahead.place_of(queue)
     if place == 0:
         return "is next"
     before = [ahead.queues[n] for n in ahead.order[:place]]
     if place is None:
-        return f"comes after {_counted(before)}, and more turns than are looked ahead"
+        return f"comes after {_counted(before)}, and after further turns"
     return f"comes after {_counted(before)}"
 
 

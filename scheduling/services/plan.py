@@ -83,7 +83,7 @@ def require_pool(worker_id: str | None, pool: str | None) -> None:
 def _require(request: FetchRequest) -> None:
     require_pool(request.worker_id, request.pool)
     if not request.queues:
-        raise InvalidRequest.field("queues", "is required, since no pool names any")
+        raise InvalidRequest.field("queues", "is required: no pool names queues")
 
 
 def _tenant(pool: Pool | None, request: FetchRequest) -> str | None:
@@ -92,7 +92,7 @@ def _tenant(pool: Pool | None, request: FetchRequest) -> str | None:
         return request.tenant
     if request.tenant not in {None, pool.tenant}:
         raise TenantMismatch(
-            f"pool {pool.name} is one of another tenant than {request.tenant}",
+            f"pool {pool.name} belongs to another tenant than {request.tenant}",
             details={"reason": "tenant_mismatch", "field": "pool", "pool": pool.name},
         )
     return pool.tenant

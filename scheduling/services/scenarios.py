@@ -49,7 +49,7 @@ def run(
 
 def _read(wish: Wish) -> tuple[Workload | None, Change, Change | None]:
     if (wish.minutes is None) == (not wish.scenario.strip()):
-        raise Unprocessable.field("minutes", "or a scenario is needed, and not both")
+        raise Unprocessable.field("minutes", "or a scenario is required: give exactly one of them")
     changes = read_yaml(wish.changes, "changes")
     change = within("changes", lambda: parse_change(changes)) if changes else None
     if wish.minutes is not None:

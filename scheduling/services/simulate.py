@@ -103,7 +103,7 @@ def changed(setup: Setup, change: Change) -> Setup:
     by_name = dict(setup.pools.by_name)
     for name, pool in change.pools.items():
         if pool is None and by_name.pop(name, None) is None:
-            raise Unprocessable.field(f"pools.{name}", "is no pool that could be taken away")
+            raise Unprocessable.field(f"pools.{name}", "is not a pool that can be removed")
         if pool is not None:
             by_name[name] = pool
     pools = pool_cache.changed(setup.pools, by_name, change.strategy, change.tenants)

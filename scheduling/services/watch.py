@@ -24,7 +24,7 @@ from scheduling.models import Overload, QueueWatch
 from scheduling.services import namespaces, pool_cache
 from scheduling.services.pool_cache import Pools
 
-_STARVES = "The queue {} has jobs and none of them starts."
+_STARVES = "Queue {} has jobs, but none of them starts."
 FRESH_MS = 1_000  # a queue that was served within this time needs no row
 QUIET = timedelta(seconds=10)  # between two events of a pool that stays overloaded
 

@@ -77,7 +77,7 @@ SIGNAL = component(
             "value": NUMBER,
             "compared_with": {
                 **NUMBER,
-                "description": "Of the other tenants: median or mean; of active jobs: the sum of all",
+                "description": "Median or mean of the other tenants; active jobs: sum of all",
             },
             "threshold": {**NUMBER, "description": "The value exceeds it times compared_with"},
         }

@@ -31,7 +31,7 @@ class TenantLimitExceeded(Base):
 
 class TenantNotEmpty(Conflict):
     code = "tenant_not_empty"
-    hint = "let its jobs end, or send force=true to cancel them"
+    hint = "wait until its jobs have ended, or send force=true to cancel them"
 
 
 class TenantKept(Conflict):

@@ -19,8 +19,8 @@ OTHER: Final = "_other"  # label of tenants without their own in metrics
 HEADERS: Final = {"X-OJS-Tenant": "HTTP_X_OJS_TENANT", "X-OJS-Tenant-ID": "HTTP_X_OJS_TENANT_ID"}
 # component names of OpenAPI, with header and description
 PARAMETERS: Final = {
-    "Tenant": ("X-OJS-Tenant", "Whose the request is: it sees and touches one tenant alone."),
-    "TenantID": ("X-OJS-Tenant-ID", "The same; where both are sent they must not differ."),
+    "Tenant": ("X-OJS-Tenant", "Tenant of the request, which reads and changes this tenant only."),
+    "TenantID": ("X-OJS-Tenant-ID", "Alias of X-OJS-Tenant. If both are sent, they must be equal."),
 }
 RULE: Final = (
     f"must be 1 to {MAX_TENANT} letters, digits, '.', '_', ':' and '-', a letter or digit first"
@@ -101,7 +101,7 @@ def _check(named: object, caller: Caller, rules: Rules) -> None:
             )
         raise TenantConflict.field(FIELD, "differs from the tenant in the header", named)
     if not rules.takes_meta:
-        raise TenantConflict.field(FIELD, "must not name a tenant here: the request does", named)
+        raise TenantConflict.field(FIELD, "must be absent: the request names the tenant", named)
 
 
 def _unnamed(draft: JobDraft, rules: Rules) -> JobDraft:

@@ -17,8 +17,8 @@ from tenancy.models import Noise, Throttle
 
 NOISY, THROTTLED = "tenant_noisy", "tenant_throttled"
 SAYS = {
-    NOISY: "The tenant {} is a noisy neighbour.",
-    THROTTLED: "The tenant {} is throttled as a noisy neighbour.",
+    NOISY: "Tenant {} is a noisy neighbour.",
+    THROTTLED: "Tenant {} is throttled as a noisy neighbour.",
 }
 MISSED = 3  # looks; without a look for so long, no tenant counts as noisy
 

@@ -36,7 +36,7 @@ def _throttle(row: Tenant) -> Sequence[Gate]:
     what = "its weight counts as" if found.action is Action.WEIGHT else "it may have active"
     counts = f"{what} {found.effective:g} instead of {found.original:g}"
     if found.action is Action.WEIGHT:
-        counts += ", and those that pools give it are reduced alike"
+        counts += ", and its weights in pools are reduced alike"
     message = f"Tenant {row.id} was found noisy and is throttled: {counts}."
     return [
         Gate(

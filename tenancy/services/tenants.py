@@ -159,7 +159,7 @@ def put(
     if wanted.isolation == NAMESPACE and tenant_id == conf().default:
         raise Unprocessable.field(
             "isolation",
-            "must not be namespace for the default tenant, which owns workers without a tenant",
+            "must not be namespace: workers without a tenant belong to the default tenant",
         )
     with _changing(tenant_id, "tenant.configured", caller, reason) as (row, data):
         is_new = data["is_new"]

@@ -445,7 +445,7 @@ def test_form_empties_what_is_emptied(console: Client) -> None:
         ({"tenant_id": ""}, "tenant_id", "required"),
         ({"tenant_id": "no spaces"}, "tenant_id", "must be 1 to 255 letters"),
         ({"tenant_id": "_other"}, "tenant_id", "must be 1 to 255 letters"),
-        ({"tenant_id": "taken"}, "tenant_id", "There is a tenant of this id."),
+        ({"tenant_id": "taken"}, "tenant_id", "A tenant with this id exists."),
         ({"reason": " "}, "reason", "required"),
         ({"reason": "x" * 1001}, "reason", "at most 1000"),
         ({"name": "x" * 256}, "name", "at most 255"),

@@ -134,7 +134,7 @@ def test_a_foreign_folder_is_refused_and_left_alone(
         assert other.process.wait(DEADLINE_S) == 2
         other.kill()
         assert other.output == (
-            f"CommandError: {folder} holds something else: choose another data dir\n"
+            f"CommandError: {folder} holds other files: choose another data dir\n"
         )
     assert [path.name for path in folder.rglob("*")] == ["metrics", "precious"]
 

@@ -50,7 +50,7 @@ def _follow(
     for _ in range(conf().redirects + 1):
         target = _target(url)
         if was_safe and target.scheme != "https":
-            raise Refused("a redirect leads from https to http")
+            raise Refused("a redirect from https to http is not followed")
         was_safe = target.scheme == "https"
         answer, location = _request(url, target, body, headers, began, until)
         if answer.status not in REDIRECTS or location is None or not conf().redirects:

@@ -49,7 +49,7 @@ STEP_REQUEST = component(
 )
 _STEPS = array(STEP_REQUEST, minItems=1)
 _NONE: Schema = {"type": "null"}
-_META = obj({}, {"tenant_id": {**maybe(text()), "description": "Whose all jobs of it are"}})
+_META = obj({}, {"tenant_id": {**maybe(text()), "description": "Tenant of all its jobs"}})
 
 
 def _form(kind: Schema, required: Schema, absent: tuple[str, ...]) -> Schema:

@@ -94,7 +94,9 @@ class _Reader:
         """Read the tenant of the workflow from `meta`, where jobs name it, too."""
         for name in ("tenant", TENANT_ID):
             if raw.get(name) is not None:
-                self.refuse(f"{path}.{name}", f"is not read: name the tenant as meta.{TENANT_ID}")
+                self.refuse(
+                    f"{path}.{name}", f"is not allowed: name the tenant in meta.{TENANT_ID}"
+                )
         meta = raw.get("meta")
         if meta is not None and not isinstance(meta, Mapping):
             self.refuse(f"{path}.meta", "must be an object")
@@ -225,13 +227,16 @@ class _Reader:
         jobs = [n for n in range(len(items)) if n not in found]
         for n in sorted(found):
             if any(edges[job] for job in jobs):
-                self.refuse(f"{path}[{n}]", "is a callback, but jobs of its batch have an order")
+                self.refuse(
+                    f"{path}[{n}]",
+                    "is a callback of a batch, so its jobs must not depend on each other",
+                )
             elif edges[n] and sorted(edges[n]) != jobs:
                 self.refuse(f"{path}[{n}].depends_on", "of a callback must name all jobs")
             if list(found.values()).count(found[n]) > 1:
-                self.refuse(f"{path}[{n}]", f"is not the only {found[n].wire} callback")
+                self.refuse(f"{path}[{n}]", f"must be the only {found[n].wire} callback")
             if _is_nested(items[n]):
-                self.refuse(f"{path}[{n}]", "is a callback and must be a job")
+                self.refuse(f"{path}[{n}]", "must be a job: it is a callback")
         return found
 
     def _mark(self, item: Any, path: str) -> str | None:
@@ -311,7 +316,10 @@ class _Reader:
         seen: set[str] = set()
         for position, step in enumerate(steps):
             if step.id in seen:
-                self.refuse(f"{path}[{position}].id", f"{step.id!r} names another step, too")
+                self.refuse(
+                    f"{path}[{position}].id",
+                    f"{step.id!r} is used by another step: ids must be unique",
+                )
             seen.add(step.id)
 
 

@@ -74,15 +74,15 @@ def take(due: Sequence[Due]) -> None:
         jobs = enqueue([draft for _, draft in wanted], Caller(**orjson.loads(caller)))
         for (_, draft), job in zip(wanted, jobs, strict=True):
             if job is None or job.id != draft.id:
-                raise NotTaken("the job was not taken as one of its own")
+                raise NotTaken("the job was dropped or is a duplicate of another job")
         queries.begun((step.workflow_id, step.index, draft.id) for step, draft in wanted)
 
 
 def _draft(step: Due) -> JobDraft:
     if step.bytes > MAX_RESULTS_BYTES:
         raise ResultsTooLarge(
-            f"the results for this job have {step.bytes} bytes, at most {MAX_RESULTS_BYTES} are"
-            " passed on; pass references to large results"
+            f"the results for this job have {step.bytes} bytes, more than {MAX_RESULTS_BYTES};"
+            " return references to large results"
         )
     draft = parse_job(jsonio.loads(step.request.encode()), limits=stored_limits())
     return member(draft, step.workflow_id, step.index, step.results)

@@ -45,7 +45,7 @@ def cancel(workflow_id: str, actor: str = "api") -> Cancellation:
             raise _ended(workflow_id, found.state)
         with suppress(_Missed):
             return _cancel(workflow_id, actor)
-    raise Conflict("workflow keeps moving, try again", details={"workflow_id": workflow_id})
+    raise Conflict("the workflow is changing, try again", details={"workflow_id": workflow_id})
 
 
 def _cancel(workflow_id: str, actor: str) -> Cancellation:

@@ -19,21 +19,21 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the region, the queue and the mode."""
-        parser.add_argument("region", help="the region that is gone")
+        parser.add_argument("region", help="the lost region")
         parser.add_argument("--queue", help="jobs of this queue only")
-        parser.add_argument("--dry-run", action="store_true", help="count, and enqueue nothing")
+        parser.add_argument("--dry-run", action="store_true", help="only count the jobs")
         parser.add_argument(
             "--force", action="store_true", help="adopt even if the region may be up"
         )
-        parser.add_argument("--reason", help="for the audit log")
-        parser.add_argument("--slice", type=int, default=MOST, help="jobs of a step")
+        parser.add_argument("--reason", help="reason for the audit log")
+        parser.add_argument("--slice", type=int, default=MOST, help="jobs per slice")
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
         """Adopt jobs and print the counts."""
         if not 1 <= options["slice"] <= MOST:
             raise CommandError(f"--slice must be from 1 to {MOST}")
         if options["queue"] is not None and not QUEUE_PATTERN.fullmatch(options["queue"]):
-            raise CommandError(f"{options['queue']!r} is not the name of a queue")
+            raise CommandError(f"{options['queue']!r} is not a valid queue name")
         order = Order(
             options["region"], options["queue"], options["slice"],
             dry_run=options["dry_run"], force=options["force"], reason=options["reason"],

@@ -12,13 +12,13 @@ from jobs.domain.errors import OJSError
 class Command(BaseCommand):
     """Remove all copies of a region, in slices; it may be run again."""
 
-    help = "Remove the copies of jobs of a region that is registered no more."
+    help = "Remove the copies of jobs of a region that is no longer registered."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the region and the mode."""
-        parser.add_argument("region", help="the region that never comes back")
-        parser.add_argument("--dry-run", action="store_true", help="count, and remove nothing")
-        parser.add_argument("--reason", help="for the audit log")
+        parser.add_argument("region", help="the removed region")
+        parser.add_argument("--dry-run", action="store_true", help="only count the copies")
+        parser.add_argument("--reason", help="reason for the audit log")
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
         """Remove copies and print the count."""

@@ -64,7 +64,9 @@ def _late(region: str, facts: Mapping[str, Any]) -> str:
 
 def _skewed(region: str, facts: Mapping[str, Any]) -> str:
     way = "ahead of" if facts["skew_s"] > 0 else "behind"
-    return f"The clock of region {region} is {abs(facts['skew_s'])} s {way} the one here."
+    return (
+        f"The clock of region {region} is {abs(facts['skew_s'])} s {way} the clock of this region."
+    )
 
 
 SAYS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], str]]] = {

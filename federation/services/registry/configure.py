@@ -30,7 +30,7 @@ from jobs.services.audit.audit import audited
 
 logger = logging.getLogger("ojs.federation")
 
-SETTING = "is set by OJS_FEDERATION_LOCAL_REGION alone"
+SETTING = "can be set by OJS_FEDERATION_LOCAL_REGION only"
 # "none" with a token: processes of release 0.1 would refuse "bearer" without a reference
 NO_REFERENCES = {"auth_kind": str(AuthKind.NONE), **dict.fromkeys(REFERENCES)}
 
@@ -101,7 +101,7 @@ def _require_as_stated(wanted: Region, row: models.Region) -> None:
         ("allow_insecure", wanted.allow_insecure == current.allow_insecure),
     ):
         if not is_same:
-            raise FederationConfigError.field(name, "is set in OJS_FEDERATION_REGIONS alone")
+            raise FederationConfigError.field(name, "can be set in OJS_FEDERATION_REGIONS only")
 
 
 def _is_kept(wanted: Auth, current: Auth) -> bool:
@@ -124,7 +124,7 @@ def _credentials(wanted: Region, row: models.Region | None) -> dict[str, Any]:
     if current.auth.missing not in {None, given.missing}:
         raise FederationConfigError.field("auth.token", current.auth.missing)
     if current.origin != wanted.origin:
-        raise FederationConfigError.field("auth.token", "must be given again with another server")
+        raise FederationConfigError.field("auth.token", "must be given again if the server changes")
     return {}
 
 
@@ -200,7 +200,7 @@ def _require_sound(given: dict[str, Any], known: dict[str, Region]) -> None:
         return
     unsaid = Region(local, "https://unsaid.invalid", is_hub=True)
     registry.build({**given, LOCAL: local}, {local: unsaid})
-    problem = "must be registered before" if LOCAL in given else SETTING
+    problem = "must be registered first" if LOCAL in given else SETTING
     raise FederationConfigError.field(LOCAL, problem, given.get(LOCAL))
 
 

@@ -33,7 +33,7 @@ SET_OVER_THE_API = f"{NOBODY}: its local region was set over the API; set it in 
 PURPOSE = "ojs federation secrets"
 BY_REFERENCE = "was a reference: set it again"
 OF_ANOTHER_KEY = "was encrypted with another key: set it again"
-OF_OTHER_SETTINGS = "is in the settings of other processes alone"
+OF_OTHER_SETTINGS = "is in the settings of other processes only: add it to this process"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -141,7 +141,7 @@ def _config(
         return build(given, regions), ""
     except FederationConfigError as problem:
         logger.error("federation.misconfigured", extra={"problem": problem.message})  # noqa: TRY400
-        return None, f"the federation is not configured rightly: {problem.message}"
+        return None, f"the configuration of the federation is not valid: {problem.message}"
 
 
 def vault() -> Vault:

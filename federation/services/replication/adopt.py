@@ -98,13 +98,13 @@ def require_adoptable(region: str, *, force: bool) -> None:
     """
     known = required()
     if region == known.local:
-        raise InvalidRequest.field("region", "is this region", region)
+        raise InvalidRequest.field("region", "must be another region", region)
     if region not in registry().regions:
         raise UnknownRegion.named(region)
     if not (force or is_down(region)):
         status = str(registry().health[region].status)
         raise Conflict(
-            f"region '{region}' is {status}: its jobs would run twice",
+            f"region '{region}' is {status}: its jobs could run twice; use force to adopt them",
             details={"region": region, "status": status, "field": "force"},
         )
 

@@ -73,10 +73,10 @@ def _require_gone(region: str) -> None:
     if not ID_PATTERN.fullmatch(region):
         raise NotFound.of("region", region[:MAX_ID])
     if region == registry().local_region:
-        raise InvalidRequest.field("region", "is this region", region)
+        raise InvalidRequest.field("region", "must be another region", region)
     if Region.objects.filter(id=region).exists():
         raise Conflict(
-            f"region '{region}' is registered: take it out of the registry first",
+            f"region '{region}' is registered: delete it from the registry first",
             details={"resource_type": "region", "resource_id": region},
         )
     if not _count_copies(region, 1) and not ReplicationPeer.objects.filter(region=region).exists():

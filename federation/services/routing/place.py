@@ -208,7 +208,7 @@ def _asked(
 ) -> Reply | None:
     """Send the attempt to another region; returns its answer if it is final for the client."""
     if attempt.is_via_hub and sender.is_forwarded:
-        delivery.record_report(Report(Fate.NOT_SENT, reason="two hubs would ask one another"))
+        delivery.record_report(Report(Fate.NOT_SENT, reason="the job would pass a second hub"))
         return None
     region, rules = config.region(attempt.ask), config.breaker_rules
     permit = breakers.admit(attempt.ask, rules)

@@ -130,7 +130,7 @@ def _ask(region: Region, health: Health, wanted: JobSearch) -> RegionAnswer:
 
 def _refused(answer: Reply) -> str:
     if answer.status in {401, 403}:
-        return f"HTTP {answer.status}: our key may not read jobs there"
+        return f"HTTP {answer.status}: the key of this server may not read jobs there"
     return f"HTTP {answer.status}"
 
 

@@ -53,7 +53,7 @@ POSITION: Schema = obj(
         "lane": {**PLACE, "description": "Jobs of its queue, priority and tenant before it"},
         "queue": {
             **maybe(PLACE),
-            "description": "Jobs that single claims take before it; null for keys of one tenant",
+            "description": "Jobs that claims of one job take first; null for keys of one tenant",
         },
         "next": {
             "type": ["boolean", "null"],

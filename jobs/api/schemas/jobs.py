@@ -104,7 +104,7 @@ PRIORITY: Schema = {
 }
 _RESULT_TTL = {
     **integer(envelope.KEEP_RESULT, MAX_MS // 1000),
-    "description": "Seconds the result is kept; 0: it is not stored; -1: as long as the job",
+    "description": "Seconds that the result is kept; 0: not stored; -1: as long as the job",
 }
 _OPTIONS = {
     "queue": QUEUE,

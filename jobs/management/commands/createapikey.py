@@ -10,9 +10,7 @@ from jobs.management.commands.ojs_apikey import add_options, create, listed, rev
 class Command(BaseCommand):
     """Make an API key and show it once."""
 
-    help = (
-        "Create an API key; --list shows all, --rotate PREFIX renews, --revoke PREFIX ends a key."
-    )
+    help = "Create an API key, or use --list, --rotate PREFIX or --revoke PREFIX."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""

@@ -59,7 +59,7 @@ class Command(migrate.Command):
                     raise
                 if monotonic() >= until:
                     raise CommandError(
-                        "a table is in use by long transactions, run this again when they have"
+                        "long transactions use a table: run this again when they have"
                         f" ended: {problem}"
                     ) from None
             else:

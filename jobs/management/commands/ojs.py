@@ -145,7 +145,7 @@ class Command(BaseCommand):
         for drift in found:
             names = (drift["table"], drift["tenant"], drift["queue"], drift["state"])
             about = " ".join(name for name in names if name)
-            self.stdout.write(f"{about}: {drift['excess']:+,} set right")
+            self.stdout.write(f"{about}: {drift['excess']:+,} corrected")
         self.stdout.write(f"{len(found)} counts differed from the jobs.")
 
     def _print_job(self, job: Job, options: dict[str, Any], *, details: bool = False) -> None:

@@ -29,7 +29,7 @@ class Command(BaseCommand):
         renewed = verbs.add_parser("rotate", help="give a key a new secret and show it")
         renewed.add_argument("prefix")
         renewed.add_argument(
-            "--grace", default="P1D", help="how long the old secret opens yet (default P1D)"
+            "--grace", default="P1D", help="how long the old secret stays valid (default P1D)"
         )
         verbs.add_parser("revoke", help="end a key").add_argument("prefix")
         verbs.add_parser("list", help="list the keys, without their secrets")
@@ -57,7 +57,9 @@ def add_options(parser: CommandParser) -> None:
     parser.add_argument("--job-types", default="", help="comma-separated globs")
     parser.add_argument("--pool", help="bind workers that use the key to a pool")
     parser.add_argument("--region", help="bind a peer's key to its region")
-    parser.add_argument("--tls-subject", help="subject of a certificate that stands for the key")
+    parser.add_argument(
+        "--tls-subject", help="subject of a client certificate that works in place of the key"
+    )
     parser.add_argument("--expires-in", help="a duration, such as P90D or 90d")
 
 

@@ -20,4 +20,4 @@ class Command(BaseCommand):
             total = total.plus(extension.reseal())
         self.stdout.write(f"{total.done} secrets are encrypted with the first key.")
         if total.lost:
-            raise CommandError(f"{total.lost} secrets open with no key: set them again")
+            raise CommandError(f"no key decrypts {total.lost} secrets: set them again")

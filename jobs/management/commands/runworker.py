@@ -34,22 +34,22 @@ class Command(BaseCommand):
     Exit code 0: everything finished; 1: some jobs were given back.
     """
 
-    help = "Run the loops that move jobs along and the handlers of this project's jobs."
+    help = "Run the loops of the server and the handlers of this project."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""
         parser.add_argument("--queues", help="comma-separated, in order; default: the handlers'")
         parser.add_argument("--pool", help="the pool this worker belongs to")
-        parser.add_argument("--tenant", help="run the jobs of this tenant alone")
+        parser.add_argument("--tenant", help="run only jobs of this tenant")
         parser.add_argument("--concurrency", type=int, default=10, help="threads per process")
         parser.add_argument("--processes", type=int, default=1)
-        parser.add_argument("--ready-file", help="a file that is there while jobs are taken")
+        parser.add_argument("--ready-file", help="file that exists while the worker takes jobs")
         parser.add_argument(
             "--no-federation",
             action="store_true",
             help="leave the loops of federation to other processes",
         )
-        parser.add_argument("--once", action="store_true", help="end when nothing is available")
+        parser.add_argument("--once", action="store_true", help="exit when no job is available")
         only = parser.add_mutually_exclusive_group()
         only.add_argument("--no-handlers", action="store_true", help="run loops only")
         only.add_argument("--no-loops", action="store_true", help="run handlers only")

@@ -92,7 +92,7 @@ def _claim_current(request: FetchRequest, count: int) -> queries.Claimed:
         else:
             bindings.learn(request.worker_id, claimed.worker_pool)
             wanted = bindings.with_pool(_declared(request))
-    raise Conflict("the pools keep changing, try again")
+    raise Conflict("the pools are changing, try again")
 
 
 def _claim_accepted(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:

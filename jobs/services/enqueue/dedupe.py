@@ -69,4 +69,6 @@ def _repeated(
 
 def _gone(n: int, job_id: str) -> Duplicate:
     details = {"existing_job_id": job_id, "index": n}
-    return Duplicate(f"this was job {job_id}, which is not here any more", details=details)
+    return Duplicate(
+        f"the request created job {job_id}, which is not here any more", details=details
+    )

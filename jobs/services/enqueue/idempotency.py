@@ -53,7 +53,7 @@ def once(ticket: Ticket, work: Callable[[], Reply]) -> Reply:
                 return _answered(ticket, work)
         if (reply := _stored_reply(ticket)) is not None:
             return reply
-    raise Conflict("the request with this key failed at this moment, try again")
+    raise Conflict("the first request with this key failed just now, try again")
 
 
 def _claim(ticket: Ticket) -> bool:

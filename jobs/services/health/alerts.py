@@ -79,6 +79,6 @@ def _loops(now: Vitals) -> list[Alert]:
         )
         return [Alert("loops_away", "", text, now.ticked_at)]
     return [
-        Alert("loop_stuck", name, f"The loop {name} does not get on.", now.ticked_at)
+        Alert("loop_stuck", name, f"Loop {name} does not get on.", now.ticked_at)
         for name in now.standing
     ]

@@ -40,7 +40,7 @@ def resolve(policies: Mapping[LimitKey, LimitPolicy]) -> dict[LimitKey, int]:
         if not missing:
             return found
         found |= queries.limits(missing)
-    raise BackendUnavailable("rate limits are being removed and made again, try again")
+    raise BackendUnavailable("the rate limits are changing, try again")
 
 
 def of_drafts(drafts: Sequence[JobDraft]) -> dict[str, int]:

@@ -29,7 +29,7 @@ def _tenant(name: str, request: FetchRequest) -> str | None:
         return request.tenant
     if request.tenant is not None:
         raise TenantMismatch(
-            f"the request is one of another tenant than {tenant}",
+            f"the request belongs to another tenant than {tenant}",
             details={"reason": "tenant_mismatch", "field": "queues", "tenant_id": tenant},
         )
     owners = extensions.implementers(ClaimHooks.tenant_exists)

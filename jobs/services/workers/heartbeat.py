@@ -113,7 +113,7 @@ def _refusal(report: Report, pool: str) -> OJSError:
     if report.pool in {None, pool} or not may_see(worker_id, report.tenant):
         # no more than that: the caller may not learn the worker's tenant and pool
         return WorkerTaken(
-            f"worker {worker_id} is another caller's", details={"worker_id": worker_id}
+            f"worker {worker_id} belongs to another caller", details={"worker_id": worker_id}
         )
     return PoolConflict(
         f"worker {worker_id} is in pool {pool}, not in {report.pool}",

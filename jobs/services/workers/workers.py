@@ -150,7 +150,7 @@ def remove(worker_id: str, *, force: bool) -> int:
         lives = worker(worker_id).standing != "stale" and _is_heard(worker_id)
         if lives and not force:
             raise Conflict(
-                f"worker {worker_id} lives",
+                f"worker {worker_id} is alive: stop it, or send force=true",
                 details={"worker_id": worker_id, "reason": "worker_alive"},
             )
         Worker.objects.filter(id=worker_id).update(directive=Standing.TERMINATE, dead_at=Now())

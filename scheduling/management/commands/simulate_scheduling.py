@@ -29,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--changes",
             type=Path,
-            help="YAML file of the changes to compare; without it nothing is compared",
+            help="YAML file with the changes to compare; default: no comparison",
         )
         parser.add_argument("--seed", type=int, help="of a scenario, instead of its own")
         parser.add_argument(

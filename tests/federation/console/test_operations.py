@@ -160,7 +160,7 @@ def test_reason_has_to_be_given(operator: Client) -> None:
 def test_page_of_this_region_and_of_none_says_so(operator: Client) -> None:
     federate(mode="full")
 
-    assert "is this region" in shown(operator, "/console/regions/us/adopt/")
+    assert "must be another region" in shown(operator, "/console/regions/us/adopt/")
     assert operator.get("/console/regions/mars/adopt/").status_code == 404
     assert operator.get("/console/regions/%00/adopt/").status_code == 400
 

@@ -149,7 +149,7 @@ def test_region_that_refuses_our_key_is_told(
         property(lambda _self: "/ojs/v1/health"),
     )
 
-    assert "our key may not read jobs there" in shown(operator, "jobs/?find=1")
+    assert "the key of this server may not read jobs there" in shown(operator, "jobs/?find=1")
 
 
 def test_region_with_an_open_breaker_is_not_asked_for_jobs(operator: Client, stubs: Stubs) -> None:

@@ -123,7 +123,7 @@ def test_tags_filter_and_unknown_ones_are_refused() -> None:
 
     assert ranked(decision) == ["eu-north", "eu-west"]
     assert [(one.id, one.reason) for one in decision.passed_over] == [
-        ("us-east", "without the tags"), ("us-west", "without the tags"),
+        ("us-east", "lacks the tags of the job"), ("us-west", "lacks the tags of the job"),
     ]  # fmt: skip
     with pytest.raises(InvalidFederationMeta, match="some region has"):
         decide(rules, Snapshot(WELL, {}), FederationMeta(tags=("fpga",)))

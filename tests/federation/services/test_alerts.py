@@ -174,7 +174,7 @@ def test_the_overview_stays_within_its_bound_whatever_there_is_to_tell(stubs: St
     User.objects.all().delete()
     assert len(captured) <= 15
     assert "/console/regions/#region-eu" in page
-    assert "The clock of region us is 99 s ahead of the one here." in page
+    assert "The clock of region us is 99 s ahead of the clock of this region." in page
     assert "has lacked changes of this region for" in page
     assert "noisy neighbour" in page
 

@@ -169,7 +169,7 @@ def test_configuration_waits_for_the_local_region(settings: Any) -> None:
     settings.OJS_FEDERATION = {"LOCAL_REGION": "ap"}
     register(US)
 
-    with pytest.raises(FederationConfigError, match="local_region must be registered before"):
+    with pytest.raises(FederationConfigError, match="local_region must be registered first"):
         put_configuration({})
     with pytest.raises(FederationConfigError, match="topology"):
         put_configuration({"topology": "star"})

@@ -53,7 +53,7 @@ BEYOND_SCHEMAS = {
     "is required",  # which of several members is missing depends on the type
     "differs from the other expression",
     "differs from the one in job_template",
-    "cannot be true with overlap_policy enqueue, which holds jobs by it",
+    "must be false with overlap_policy enqueue, which uses pending jobs",
     "must be UTC or the IANA name of a zone such as Europe/Berlin",
     "never occurs",
     "must be at most 2048 ASCII characters without spaces",
@@ -62,14 +62,14 @@ BEYOND_SCHEMAS = {
     "must use https",
     "must have neither credentials nor a fragment",
     "must name a port from 1 to 65535",
-    "reaches 10000 events back at most: use after, since or until",
+    "must be at most 10000: use after, since or until",
     "reaches 10000 deliveries back at most",
     "must be longer than nothing and at most 100 years",
     "must be a duration such as PT30S or 30s",
     "needs args in keys",
     "is required with meta in keys",
     "must name a member of args",
-    "may not be unbounded both in age and in number",
+    "must be bounded by max_age or max_count",
     "must name queues of the list only",
     "differs from the weight in queues",
     "must be that of the path",
@@ -81,7 +81,7 @@ BEYOND_SCHEMAS = {
     "must be an object beside handlers",
     "accepts no version: its constraints exclude each other",
     "must equal the same member outside of worker",
-    "is required, since no pool names any",
+    "is required: no pool names queues",
     "adds up to more than 1 over the queues",
     "must not be sent together with schema",
     'must be text such as "1.10" where it has two parts: a number loses zeros',
@@ -100,18 +100,18 @@ BEYOND_SCHEMAS = {
     "must be at a public address: see OJS_FEDERATION_ALLOW_PRIVATE",
     "must be at most 64 texts of 1 to 64 characters",  # printable texts
     "is required with kind 'bearer'",
-    "must be 'bearer' with a token",
+    "must be 'bearer' if a token is given",
     "must name registered regions",
-    "must be registered before",  # refers to the local region
-    "is set by OJS_FEDERATION_LOCAL_REGION alone",
-    "is set in OJS_FEDERATION_REGIONS alone",
-    "is for OJS_FEDERATION_REGIONS alone; operators give auth.token",
-    "must be given again with another server",
+    "must be registered first",  # refers to the local region
+    "can be set by OJS_FEDERATION_LOCAL_REGION only",
+    "can be set in OJS_FEDERATION_REGIONS only",
+    "is allowed in OJS_FEDERATION_REGIONS only: use auth.token",
+    "must be given again if the server changes",
     "must have a host name or an address",
     "must not be on this machine: see OJS_FEDERATION_ALLOW_PRIVATE",
     "must be one of affinity, overflow",  # extended_strategies adds more
-    "is the same as failure_threshold",
-    "is the same as cooldown_seconds",
+    "is an alias of failure_threshold: give only one of them",
+    "is an alias of cooldown_seconds: give only one of them",
 }
 BEYOND_FIELDS = {"expression"}
 OPERATIONS = [

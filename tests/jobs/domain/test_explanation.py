@@ -44,7 +44,12 @@ def gate_of(gate: str, **facts: Any) -> Gate:
         ({"room": 3, "strategy": None}, "it has room.", False, None),
         ({"room": None, "policy": None, "strategy": None}, "it has room.", False, None),
         ({"room": 1, "blocks": True, "blocked_until": SOON}, "it has room again", True, SOON),
-        ({"strategy": "paused", "opens_at": SOON}, "a worker was told", True, SOON),
+        (
+            {"strategy": "paused", "opens_at": SOON},
+            "no job starts before the given time",
+            True,
+            SOON,
+        ),
         ({"opens_at": LATER, "blocked_until": SOON}, "2 of its jobs run, 2 may", True, LATER),
         ({"strategy": "throttle", "policy": {"gap_ms": 500.0}}, "at least 0.5 s apart", True, None),
         (

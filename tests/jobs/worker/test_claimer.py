@@ -103,7 +103,7 @@ def test_a_worker_without_queues_asks_again_until_a_pool_gives_it_some(
     engine.directives.terminate()
     thread.join()
 
-    assert refused == ["queues is required, since no pool names any"]
+    assert refused == ["queues is required: no pool names queues"]
 
 
 @pytest.fixture

@@ -205,7 +205,9 @@ def test_jobs_without_end_are_noticed() -> None:
 
     loop.enqueue()
 
-    with pytest.raises(TooManyJobs, match=r"5 attempts and a\.loop is still to be run"):
+    with pytest.raises(
+        TooManyJobs, match=r"5 attempts ran and a job of type a\.loop is still available"
+    ):
         run_available(most=5)
 
 

@@ -62,7 +62,7 @@ def test_queue_of_isolated_pools_names_them_and_whether_they_live(api: Client) -
     assert before["verdict"] == "unserved"
     assert before["message"] == (
         "Queue gpu is closed to all workers outside of isolated pools gpu-a, gpu-b,"
-        " and none of them lives."
+        " and none of them is live."
     )
     assert gate(after, "isolation")["state"] == "open"
     assert gate(after, "isolation")["numbers"] == {"pools": 2, "workers": 1}

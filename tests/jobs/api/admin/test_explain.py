@@ -296,7 +296,7 @@ def test_worker_gate_knows_served_unknown_and_unserved_queues(api: Client) -> No
     assert not any(enforced for _, enforced in states)
     found = explained(api, job_id)
     assert (found["verdict"], found["eligible"]) == ("unserved", True)
-    assert found["message"].endswith("Those that do are quiet or about to end.")
+    assert found["message"].endswith("Its workers are quiet or about to end.")
 
 
 def test_estimate_goes_by_what_the_queue_starts(api: Client) -> None:
