@@ -98,7 +98,7 @@ def test_what_is_wrong_with_the_form_is_told_and_nothing_is_queued(console: Clie
     for fields, problem in (
         ({"changes": "pools: {p: {queues: [a], strategy: best}}"}, "changes.pools.p.strategy must"),
         ({"minutes": "soon"}, "minutes must be a number"),
-        ({"scenario": "jobs: ["}, "scenario is not YAML"),
+        ({"scenario": "jobs: ["}, "scenario is not valid YAML"),
     ):
         answer = console.post(url("simulate"), {"minutes": "60", **fields})
         assert answer.status_code == 400

@@ -131,7 +131,7 @@ def test_a_folder_with_something_else_is_refused_and_left_alone(folder: Path, na
     folder.mkdir()
     (folder / name).touch()
 
-    with pytest.raises(FolderError, match="holds something else"):
+    with pytest.raises(FolderError, match="holds other files"):
         Cluster(folder, SMALL).start()
 
     assert [path.name for path in folder.iterdir()] == [name]

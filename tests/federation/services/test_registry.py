@@ -127,7 +127,7 @@ def test_local_region_and_those_of_the_settings_are_not_deleted(settings: Any) -
 
     with pytest.raises(Conflict, match="is the local region"):
         delete_region("us")
-    with pytest.raises(Conflict, match="of the settings"):
+    with pytest.raises(Conflict, match="in the settings"):
         delete_region("eu")
     with pytest.raises(NotFound):
         delete_region("ap")

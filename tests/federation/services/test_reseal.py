@@ -61,7 +61,7 @@ def test_secrets_open_without_the_old_key_afterwards(sealed: Any) -> None:
 def test_secret_that_no_key_opens_is_told_and_left(sealed: Any) -> None:
     sealed.OJS = {**sealed.OJS, "ENCRYPTION_KEYS": (NEW,)}
 
-    with pytest.raises(CommandError, match="3 secrets open with no key"):
+    with pytest.raises(CommandError, match="no key decrypts 3 secrets"):
         reseal()
 
     assert token() is None

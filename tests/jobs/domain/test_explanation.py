@@ -46,7 +46,7 @@ def gate_of(gate: str, **facts: Any) -> Gate:
         ({"room": 1, "blocks": True, "blocked_until": SOON}, "it has room again", True, SOON),
         (
             {"strategy": "paused", "opens_at": SOON},
-            "no job starts before the given time",
+            "at the request of a",
             True,
             SOON,
         ),
@@ -71,7 +71,7 @@ def test_limit_in_words(
 
 def test_lane_that_a_limit_holds_is_told_by_the_limit() -> None:
     assert not gate_of("lane", is_blocked=True, limits=[LIMIT | {"blocks": True}]).is_closed
-    assert "a limit it no longer has" in gate_of("lane", is_blocked=True).message
+    assert "A removed limit still blocks its lane" in gate_of("lane", is_blocked=True).message
 
 
 def test_maintenance_without_end_or_reason() -> None:
@@ -102,7 +102,7 @@ def place(ahead: int, *, is_next: bool | None = False, more: bool = False) -> St
         (place(1), "1 job comes before it."),
         (place(2), "2 jobs come before it."),
         (place(1000, more=True), "at least 1000 jobs come before it."),
-        (place(0), "claims that note which lanes are full come first."),
+        (place(0), "claims first mark the lanes that limits block."),
         (place(0, is_next=None), "it waits for its turn."),
         (None, "it waits for its turn."),
     ],

@@ -169,9 +169,9 @@ def test_reconcile_says_what_it_found_and_sets_it_right(manage: Manage) -> None:
     said = manage("ojs", "reconcile")
 
     assert said.splitlines() == [
-        "ojs_depth a available: +1,500 set right",
-        "ojs_tenant_depth north a active: -1 set right",
-        "ojs_queue_size a: +7 set right",
+        "ojs_depth a available: +1,500 corrected",
+        "ojs_tenant_depth north a active: -1 corrected",
+        "ojs_queue_size a: +7 corrected",
         "3 counts differed from the jobs.",
     ]
     assert_store_is_sound()

@@ -210,7 +210,7 @@ def test_turns_of_a_strict_pool_come_in_their_order(api: Client) -> None:
     taken(2, pool="p")
     assert "queue c is next." in rotation_gate_of()["message"]
     fill(a=120)
-    assert "comes after a (200 times), and more turns" in rotation_gate_of()["message"]
+    assert "comes after a (200 times), and after further turns" in rotation_gate_of()["message"]
     assert "place" not in rotation_gate_of()["numbers"]
 
 
@@ -256,7 +256,7 @@ def test_queue_without_a_job_to_give_is_passed_over(api: Client) -> None:
 
     found = gate(explained(api, jobs["a"][0]), "turns")
 
-    assert "is passed over" in found["message"]
+    assert "is skipped" in found["message"]
     assert "place" not in found["numbers"]
 
 

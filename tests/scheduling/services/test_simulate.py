@@ -265,7 +265,7 @@ def test_the_past_is_replayed_with_its_arrivals_lengths_and_workers() -> None:
         ("p", (), 2), (None, ("b",), 1),
     }  # fmt: skip
     assert load.until_ms == 300_000
-    assert "5 jobs have not ended" in load.notes[0]
+    assert "5 unfinished jobs" in load.notes[0]
 
 
 def test_the_past_is_bounded_and_says_so() -> None:

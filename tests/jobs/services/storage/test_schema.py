@@ -204,5 +204,5 @@ def test_migrate_gives_up_on_a_table_that_stays_in_use(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Plain, "handle", attempt)
 
-    with pytest.raises(CommandError, match="in use by long transactions"):
+    with pytest.raises(CommandError, match="long transactions use a table"):
         call_command("migrate", "--wait", "0", verbosity=0)
