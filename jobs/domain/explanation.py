@@ -134,7 +134,7 @@ def estimate(
     if begins is None:
         blocker = next(gate for gate in gates if gate.is_closed and gate.until is None)
         name = blocker.gate if blocker.name is None else f"{blocker.gate} {blocker.name}"
-        return Estimate(None, f"the end of a closed gate is unknown: {name}")
+        return Estimate(None, f"the opening time of a gate is unknown: gate {name}")
     if place is None or place.queue is None:
         return Estimate(begins, None, is_lower_bound=True)
     if per_minute <= 0:

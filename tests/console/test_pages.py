@@ -124,7 +124,7 @@ def test_a_waiting_job_tells_why_it_waits(console: Client) -> None:
 
     assert "Queue mail is paused: resume it to let its jobs start." in page
     assert "1 ahead in its queue" in page
-    assert "No estimate: the end of a closed gate is unknown: queue." in page
+    assert "No estimate: the opening time of a gate is unknown: gate queue." in page
     assert page.count('<span class="badge">closed</span>') == 2  # and no worker fetches it
     assert "next in its queue" not in text(console, url("job", first))
 

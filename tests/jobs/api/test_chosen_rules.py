@@ -67,7 +67,7 @@ def test_every_way_to_a_job_asks_for_its_type(
     answer = send(api, path, body)
 
     assert 400 <= answer.status_code < 500, answer.content
-    assert b"takes" in answer.content
+    assert b"not accepted" in answer.content
     assert not Job.objects.exists()
 
 

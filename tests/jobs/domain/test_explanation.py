@@ -158,7 +158,7 @@ def test_estimate_names_what_has_no_end() -> None:
     found = estimate(gates, place(3), NOW, 60)
 
     assert (found.starts_at, found.reason) == (
-        None, "the end of a closed gate is unknown: limit queue:mail",
+        None, "the opening time of a gate is unknown: gate limit queue:mail",
     )  # fmt: skip
 
 

@@ -229,7 +229,7 @@ def test_lane_that_is_not_offered_by_mistake(api: Client) -> None:
     found = explained(api, job_id)
 
     assert closed(found) == ["lane"]
-    assert "repaired" in gate(found, "lane")["message"]
+    assert "repairs" in gate(found, "lane")["message"]
 
 
 @pytest.mark.parametrize(
