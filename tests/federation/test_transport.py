@@ -131,7 +131,7 @@ def test_fifo_is_no_certificate(fifo: Path) -> None:
     )
 
     for auth in auths:
-        with pytest.raises(FederationConfigError, match="is of no use"):
+        with pytest.raises(FederationConfigError, match="cannot be used"):
             Transport([Region("us", "https://127.0.0.1", auth=auth)])
 
 

@@ -469,7 +469,7 @@ def test_hub_that_is_asked_by_a_hub_asks_no_other(stubs: Stubs) -> None:
 
     problem = place(503, headers={"OJS-Federation-Hop": "1"}, region="ap")["error"]
 
-    assert "hubs" in problem["details"]["reason"]
+    assert "second hub" in problem["details"]["reason"]
     assert hub.enqueues == 0
 
 
