@@ -46,7 +46,7 @@ def test_memory_that_is_no_number_is_not_reported(console: Client) -> None:
 def test_a_dead_worker_is_forgotten_and_a_live_one_is_not(console: Client) -> None:
     job_id = working("w1")
 
-    assert "lives" in messages_of(act(console, "remove-worker", id="w1"))[-1]
+    assert "is alive" in messages_of(act(console, "remove-worker", id="w1"))[-1]
     Worker.objects.update(dead_at="2020-01-01T00:00:00Z")
     act(console, "remove-worker", id="w1", reason="its machine is gone")
 
