@@ -21,7 +21,7 @@ from jobs.permits import table
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 READ_ONLY = "The console is read-only: nothing can be changed here."
-UNKNOWN = "The table of permits lacks this: nobody may."
+UNKNOWN = "The table of permits has no such operation, so it is refused."
 OF_ALL = "This concerns all tenants, and your account is restricted to some."
 
 

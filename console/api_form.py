@@ -22,7 +22,7 @@ class TextField(forms.CharField):
 
 
 class FlagField(forms.BooleanField):
-    """A box."""
+    """An optional checkbox."""
 
     def __init__(self) -> None:
         """Permit an unchecked box."""
@@ -36,12 +36,13 @@ class ApiForm(forms.Form):
     API's refusal.
     """
 
-    # the field of the form by names of the API; the longest name that begins a path decides
+    # The field of the form by names of the API. The longest name that begins a path decides: an
+    # error of `queues[2].weight` appears at the field of `queues`.
     api_names: ClassVar[Mapping[str, str]]
 
     @staticmethod
     def inside(path: str) -> str:
-        """Describe the rest of a path within a field."""
+        """Return the text for the rest of a path in its field, such as `[2].weight`."""
         return path
 
     def refuse(self, problem: OJSError) -> None:
@@ -69,7 +70,7 @@ class ApiForm(forms.Form):
 
     @property
     def shown(self) -> dict[str, str]:
-        """Return the fields as texts, as sent or as initially; a checked box is `on`."""
+        """Return the fields as texts, with sent or initial values; a checked box is `on`."""
         return {name: _shown(field.to_python(self[name].value()))
                 for name, field in self.fields.items()}  # fmt: skip
 

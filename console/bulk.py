@@ -30,7 +30,7 @@ def for_all(
     verbs = [
         (label, KINDS[verb], urlencode({"verb": verb, **query}))
         for verb, label in LABELS.items()
-        if has_state and walk.sources(verb, wanted) and may(request, of_verb(verb).name)
+        if has_state and walk.states_of(verb, wanted) and may(request, of_verb(verb).name)
     ]  # fmt: skip
     may_export = may(request, of_verb(walk.EXPORT).name)
     export = urlencode({"verb": walk.EXPORT, **query, **(more or {})}) if may_export else ""

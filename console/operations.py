@@ -24,7 +24,7 @@ from console.columns import USUAL, Column, chosen
 from console.filters import JobFilter
 from console.models import ExportPart, Operation
 from console.search import TookTooLong
-from console.walk import EXPORT, pick, preview, sources
+from console.walk import EXPORT, pick, preview, states_of
 from jobs.domain.bulk import DONE, Verb
 from jobs.domain.caller import Caller
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound, OJSError
@@ -67,7 +67,7 @@ def start(request: Request, who: Caller) -> Operation:
     if problems := asked.problems:
         field, problem = next(iter(problems.items()))
         raise InvalidRequest.field(field, problem, getattr(asked, field))
-    states = sources(request.verb, asked)
+    states = states_of(request.verb, asked)
     if not states:
         raise Conflict(f"no {asked.state or 'dead'} job can be {_done(request.verb)}")
     seen = preview(request.verb, asked)
@@ -227,7 +227,7 @@ def _work(verb: str) -> Callable[[Operation], Taken]:
 
 def _act(operation: Operation) -> Taken:
     verb, asked = Verb(operation.verb), JobFilter.read(operation.wanted)
-    states, place = sources(verb, asked), bulk.Place(**operation.place)
+    states, place = states_of(verb, asked), bulk.Place(**operation.place)
     state = states[place.source] or State.DISCARDED  # the states of a verb are not None
     found, following = pick(asked, states, place)
     taken = bulk.taken(verb, state, {one for one in states if one})
@@ -237,7 +237,7 @@ def _act(operation: Operation) -> Taken:
 
 def _export(operation: Operation) -> Taken:
     asked, place = JobFilter.read(operation.wanted), bulk.Place(**operation.place)
-    found, following = pick(asked, sources(EXPORT, asked), place)
+    found, following = pick(asked, states_of(EXPORT, asked), place)
     shown = chosen(operation.options["columns"])
     form = exports.Format(operation.options["format"])
     listed = show_many(found.ids[: MOST_EXPORTED - operation.matched])

@@ -1,4 +1,4 @@
-"""The walk of an operation through the jobs of a filter, in slices, state by state."""
+"""Find the jobs of an operation, state by state; `console/operations.py` runs the slices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ class Preview:
     is_late: bool = False  # the search took too long
 
 
-def sources(verb: str, asked: JobFilter) -> list[State | None]:
+def states_of(verb: str, asked: JobFilter) -> list[State | None]:
     """Return the states of an operation, in order; None is any."""
     state = State.DISCARDED if asked.dead else State(asked.state) if asked.state else None
     if verb == EXPORT:
@@ -44,13 +44,13 @@ def sources(verb: str, asked: JobFilter) -> list[State | None]:
 def preview(verb: str, asked: JobFilter) -> Preview:
     """Preview an operation; reads at most PREVIEWED rows of each state.
 
-    If each row matches and counts give the total, the rows of one slice are enough.
+    If the filter needs no search and the counts give the total, it reads one slice.
     """
     wanted = asked.wanted(timezone.now())
     by_state: dict[str, Total] = {}
     ids: list[str] = []
     try:
-        for state in sources(verb, asked):
+        for state in states_of(verb, asked):
             one = _of(wanted, state)
             looked = PREVIEWED if one.is_narrowed or not one.is_counted else SLICE
             with in_time(one):

@@ -55,7 +55,7 @@ CODE: Final = re.compile(r"(`+).+?\1", re.DOTALL)
 LINK: Final = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|<?https?://\S+")
 ITEM: Final = re.compile(r"^\s*(?:[-*]|\d+\.)\s+")
 WORD: Final = re.compile(r"[A-Za-z][A-Za-z'-]*")
-PROSE: Final = re.compile(r"[^\W\d]\S* +\S+ +\S", re.DOTALL)  # three words
+PROSE: Final = re.compile(r"[`(<]?[^\W\d]\S* +\S+ +\S", re.DOTALL)  # three words
 STATEMENT: Final = re.compile(r"(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|SET|WITH|LOCK) ")
 HIDDEN: Final = re.compile(
     r"<(script|style|pre)\b.*?</\1>|{% comment %}.*?{% endcomment %}|{#.*?#}|{% .*?%}|<!--.*?-->",

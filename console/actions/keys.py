@@ -20,6 +20,6 @@ def _revoke(form: QueryDict, who: Caller) -> str:
 ACTIONS: Final = (
     Action(
         "key-revoke", "keys.change", _revoke, "Revoke", "danger",
-        "Revoke this key for good? Whoever uses it is locked out within seconds.",
+        "Revoke this key for good? Its users are locked out within seconds.",
     ),
 )  # fmt: skip

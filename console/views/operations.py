@@ -58,7 +58,7 @@ class OperationNew(PageView):
         """Read the jobs that would match: their number, their distribution, and a sample."""
         verb, asked = self._verb(), self._asked()
         problems = asked.problems
-        states = walk.sources(verb, asked)
+        states = walk.states_of(verb, asked)
         seen = None if problems or not states else walk.preview(verb, asked)
         ids = seen.ids[: walk.SLICE] if seen else []
         shares: dict[str, list[queries.Share]] = {"queue": [], "type": [], "tenant": []}

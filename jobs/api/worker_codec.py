@@ -62,7 +62,7 @@ def decode_fetch(body: Mapping[str, Any], *, tenant: str | None = None) -> Fetch
         worker_id=worker_id(body),
         visibility_ms=integer(body, "visibility_timeout_ms", low=MIN_LEASE_MS, high=MAX_MS),
         tenant=tenant,
-        bound_to=tenant,
+        caller_tenant=tenant,
         pool=pool_name(body),
         strategy=rotation and rotation.strategy,
         weights=rotation and rotation.weights,

@@ -34,9 +34,9 @@ class FetchRequest:
     worker_id: str | None = None
     visibility_ms: int | None = None  # null: the job's, then the server's
     tenant: str | None = None  # null: any
-    bound_to: str | None = None  # the tenant that the caller is bound to, and its worker with it
+    caller_tenant: str | None = None  # the tenant that the caller is bound to, and its worker too
     pool: str | None = None
-    is_declared: bool = True  # the worker named the pool itself; false: the server remembers it
+    names_pool: bool = True  # the worker named the pool itself; false: the server found it
     strategy: str | None = None  # the queue strategy, where the server leaves it open
     weights: Mapping[str, float] | None = None
     may_fetch: Callable[[str], bool] | None = None  # by queue name; null: any
@@ -44,7 +44,7 @@ class FetchRequest:
     declaration: Declaration | None = None
     # The worker's declaration that parts of this request follow from; the claim checks it. Null:
     # the request is complete by itself.
-    remembered: int | None = None
+    declared: int | None = None
     prefetches: bool = False  # it holds more jobs than it runs, and counts its running jobs itself
 
 
@@ -91,20 +91,20 @@ class QueueRotation:
 
 @dataclass(frozen=True, slots=True)
 class ClaimPlan:
-    """One claim as data; extensions narrow or reorder it, and widen only members left out.
+    """One claim as data; extensions narrow or reorder it, and may fill members that are unset.
 
     `non_monotonic` are queues with non-monotonic lanes: their virtual times may fall, so low-water
-    marks do not apply. `routes` null accepts any version key; `refuses` states that there are
-    others. `rotation` null: each queue until it is empty, in their order. The plan follows from
-    `config_version`, null: from none. `scopes` names the scope of each queue that tenants share
-    over several queues.
+    marks do not apply. `version_keys` null accepts any version key. `leaves_out_versions` states
+    that version keys exist which `version_keys` omits. `rotation` null: each queue until it is
+    empty, in their order. The plan follows from `config_version`, null: from none. `scopes` names
+    the scope of each queue that tenants share over several queues.
     """
 
     queues: tuple[str, ...]
     limit: int
     tenant: str | None = None
-    routes: tuple[int, ...] | None = None
-    refuses: bool = False
+    version_keys: tuple[int, ...] | None = None
+    leaves_out_versions: bool = False
     pool: str | None = None
     pool_cap: int | None = None
     rotation: QueueRotation | None = None

@@ -1,4 +1,4 @@
-"""Statements that store jobs, or find jobs with the same fingerprint."""
+"""Statements of the enqueue: store jobs, find equal jobs, and make room in queues."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -129,7 +129,7 @@ def wait(ids: Sequence[str]) -> int:
 
 
 def lock_queues(queues: Sequence[str]) -> None:
-    """Lock bounded queues against other producers until this transaction ends."""
+    """Lock queues against other producers until this transaction ends."""
     run("lock_queues", {"queues": list(queues)})
 
 

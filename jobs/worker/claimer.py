@@ -103,7 +103,7 @@ class Claimer:
             count=free,
             worker_id=self._config.worker_id,
             tenant=self._config.tenant,
-            bound_to=self._config.tenant,
+            caller_tenant=self._config.tenant,
             pool=self._config.pool,
             prefetches=True,  # the window bounds it, and only this thread claims
         )

@@ -64,8 +64,7 @@ def admit(drafts: Sequence[JobDraft], caller: Caller) -> None:
 def hold(drafts: Sequence[JobDraft]) -> None:
     """Lock the tenants of the drafts, all at once and so in order.
 
-    Also those without limits: a limit that is set before the last part is stored would lock them
-    late.
+    It also locks tenants without limits: a limit may be set before the last part is stored.
     """
     queries.lock(sorted({draft.tenant for draft in drafts}))
 

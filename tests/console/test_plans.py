@@ -88,7 +88,7 @@ CALLS: dict[str, Callable[[], object]] = {
         f"slice of {verb} {name}": lambda verb=verb, asked=asked: one_slice(verb, asked)  # type: ignore[misc]  # the default binds
         for verb in operations.VERBS
         for name, asked in SLICED.items()
-        if walk.sources(verb, asked)
+        if walk.states_of(verb, asked)
     },
     **{
         f"preview of {verb}": lambda verb=verb: walk.preview(verb, JobFilter(dead="1"))  # type: ignore[misc]  # the default binds
@@ -138,7 +138,7 @@ MAY_SCAN = {name: {"ojs_lease"} for name in CALLS if name.startswith("tenant")}
 
 def one_slice(verb: str, asked: JobFilter) -> None:
     """Find the jobs of the first and the second slice of an operation."""
-    states, place = walk.sources(verb, asked), bulk.begin()
+    states, place = walk.states_of(verb, asked), bulk.begin()
     _, following = walk.pick(asked, states, place)
     if following is not None:
         walk.pick(asked, states, following)

@@ -171,7 +171,7 @@ class _Compared:
             )
         elif canonical(old) != canonical(new) or self.targets_differ(old, new):
             yield Change(
-                path, "narrowed", f"{name} says something else: what fits cannot be compared",
+                path, "narrowed", f"{name} differs: the accepted values cannot be compared",
                 Rule.NARROWED, backward=True, forward=True,
             )  # fmt: skip
 

@@ -191,7 +191,7 @@ def decide(removed: str, uses: Sequence[Use], bare: Use, looked: Looked) -> Remo
         *_of_sources(going, bare, looked),
     ]
     if going and not looked.reaches and not any(looked.is_recent(u.last_sent_at) for u in going):
-        message = f"what was sent is known since {_time(looked.since)} only"
+        message = f"enqueues are recorded only since {_time(looked.since)}"
         reasons.append(Reason(Why.SENDS_UNKNOWN, message))
     order = (Safe.NO, Safe.UNKNOWN, Safe.YES)
     reasons.sort(key=lambda reason: order.index(reason.forces))

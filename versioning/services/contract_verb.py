@@ -97,7 +97,7 @@ def _cell(value: object, *, is_cut: bool) -> str:
 
 def _removal_lines(removal: Removal) -> list[str]:
     because = "" if removal.safe is Safe.YES else ", because"
-    said = {Safe.UNKNOWN: "not known"}.get(removal.safe, removal.safe.value)
+    said = {Safe.UNKNOWN: "unknown"}.get(removal.safe, removal.safe.value)
     lines = [f"safe to remove {removal.removed}: {said}{because}"]
     for reason in removal.reasons:
         mark = "although " if removal.safe is Safe.YES else ""

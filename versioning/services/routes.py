@@ -120,7 +120,7 @@ def _narrowed(claim: ClaimPlan, routes: Routes, accepted: tuple[int, ...]) -> Cl
         else min(claim.config_version, routes.version)
     )
     refuses = len(accepted) <= len(routes.by_id)
-    return replace(claim, routes=accepted, refuses=refuses, config_version=older)
+    return replace(claim, version_keys=accepted, leaves_out_versions=refuses, config_version=older)
 
 
 def current() -> Routes:

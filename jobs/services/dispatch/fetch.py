@@ -1,4 +1,12 @@
-"""Hand out jobs. Spec: core FETCH, contract 3.4, 9.2, 9.4, 10.1, fair-scheduling 5, 6."""
+"""Hand out jobs. Spec: core FETCH, contract 3.4, 9.2, 9.4, 10.1, fair-scheduling 5, 6.
+
+Each function adds one rule and calls the next function:
+
+- `fetch` goes through the tenants of the queues, and `_fetch` promotes due jobs.
+- `_claim` applies `on_limit`, and `_claim_current` plans again if facts are stale.
+- `_claim_accepted` requeues jobs that extensions reject.
+- `_claim_unblocked` waits for locks, and `_claim_once` runs the statement.
+"""
 
 from dataclasses import replace
 from math import inf
@@ -16,17 +24,14 @@ from jobs.services.lanes.tenant_queues import split_by_tenant
 from jobs.services.outcome.nack import Nack, nack
 
 PROMOTED_AT_FETCH = 200  # due jobs that a FETCH promotes before the loop does
-MAX_TRIES = (
-    10  # how often a claim starts again after a change of the configuration or of the worker
-)
+MAX_TRIES = 10  # of a claim: facts of its plan were stale, or locks may have hidden all jobs
 
 low_water_marks = LowWaterMarks()
-low_water = low_water_marks.of(None)
 caches.register(low_water_marks.clear)
 
 
 def fetch(request: FetchRequest) -> queries.Claimed:
-    """Claim up to `count` jobs for a worker; `directive` is set when it must not fetch.
+    """Claim up to `count` jobs for a worker; `directive` is set if the worker must not fetch.
 
     The claim is one statement and hands each job to exactly one caller. If jobs have become due and
     the loop has not promoted them, two more statements promote them and claim again. If other
@@ -92,7 +97,7 @@ def _claim_current(request: FetchRequest, count: int) -> queries.Claimed:
         else:
             bindings.learn(request.worker_id, claimed.worker_pool)
             wanted = bindings.with_pool(_declared(request))
-    raise Conflict("the pools are changing, try again")
+    raise Conflict("the configuration keeps changing, try again")
 
 
 def _claim_accepted(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
@@ -135,7 +140,7 @@ def _completed(request: FetchRequest, stored: Declaration) -> FetchRequest:
         declaration=stored if request.declaration is None else request.declaration,
         strategy=request.strategy or rotation.strategy,
         weights=weights if request.weights is None else request.weights,
-        remembered=stored.digest,
+        declared=stored.digest,
     )
 
 
@@ -163,17 +168,17 @@ def _claim_once(plan: ClaimPlan, request: FetchRequest, blocked_on: int | None) 
     # A narrowed claim sees other heads than other claims. So claims of a tenant neither use nor set
     # low-water marks, and claims of some version keys share them with claims of the same keys.
     is_whole = plan.tenant is None
-    water = low_water_marks.of(plan.routes if plan.refuses else None)
+    water = low_water_marks.of(plan.version_keys if plan.leaves_out_versions else None)
     bounds = _bounds(plan, water) if is_whole else queries.Hints()
     by = queries.Claimer(
         request.worker_id,
         request.visibility_ms,
         request.pool,
-        request.is_declared,
+        request.names_pool,
         request.prefetches,
         blocked_on,
-        request.remembered,
-        request.bound_to,
+        request.declared,
+        request.caller_tenant,
         conf().heard_ms,
     )
     claimed = queries.claim(plan, by, conf().default_visibility_ms, bounds)

@@ -22,7 +22,7 @@ from jobs.trouble import Attempts
 
 logger = logging.getLogger("ojs.waiting")
 
-SLOTS = 2  # per process: half of the server's threads
+SLOTS = 2  # per process: half of the four threads that the manual recommends
 POLL_S = 1.0  # a waiter looks at least this often, in case a notification was lost
 RECONNECT_S, LONGEST_RECONNECT_S = 1.0, 5.0
 LOOK_UP_S = 1.0  # how soon a stopped listener ends

@@ -88,7 +88,7 @@ def bounds(config: Configuration, drafts: Sequence[JobDraft]) -> dict[str, Wante
 def hold(drafts: Sequence[JobDraft]) -> None:
     """Lock the queues of the drafts, until the caller's transaction ends.
 
-    Also those without a bound: one that is set before the last part is stored would lock them late.
+    It also locks queues without a bound: a bound may be set before the last part is stored.
     """
     queries.lock_queues(sorted({draft.queue for draft in drafts}))
 

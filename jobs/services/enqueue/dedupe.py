@@ -1,6 +1,7 @@
 """Answer drafts that were stored before with the jobs that they became.
 
-An extension names the requests that may repeat; all other requests pass through.
+An extension names the requests that may repeat, such as federated jobs by their federation id. All
+other requests pass through.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -26,10 +26,10 @@ Step = Callable[[JobDraft], JobDraft | None]
 def enqueue(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> list[Job | None]:
     """Store `drafts`, all or none; returns jobs in request order, None for each dropped draft.
 
-    A draft whose policy is `ignore` gets the existing job that it matches (`deduplicated`). The
-    enqueue takes one statement. Inside a caller's transaction the jobs become claimable with its
-    commit. Raises OJSError, with an index, when a draft is refused or an id is taken; then nothing
-    was stored.
+    A draft whose policy is `ignore` gets the existing job that it matches (`deduplicated`). Without
+    admission, replacement or equal fingerprints it takes one statement. Inside a caller's
+    transaction the jobs become claimable with its commit. Raises OJSError, with an index, when a
+    draft is refused or an id is taken; then nothing was stored.
     """
     prepared = prepared_drafts(drafts, caller)
     places = [n for n, draft in enumerate(prepared) if draft is not None]
@@ -76,7 +76,7 @@ def _job_of(outcome: Job | OJSError) -> Job:
 
 
 def prepared_drafts(drafts: Sequence[JobDraft], caller: Caller) -> list[JobDraft | None]:
-    """Make times absolute and pass each draft through the chain; None for each dropped draft."""
+    """Complete each draft and pass it through middleware and hooks; None if they drop it."""
     if caller.tenant is not None:  # a key bound to a tenant enqueues for this tenant alone
         drafts = [replace(draft, tenant=caller.tenant) for draft in drafts]
     if caller.stamps:

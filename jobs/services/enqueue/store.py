@@ -1,4 +1,4 @@
-"""Admit prepared drafts and store them: refusals, hooks and gates of extensions, bounds of queues.
+"""Store prepared drafts: refusals, version keys and admission by extensions, bounds of queues.
 
 Spec: contract 1.7, 2.2, 11.1.
 """
@@ -31,6 +31,7 @@ def store(
 def _store(drafts: Sequence[JobDraft], caller: Caller, *, keep_going: bool) -> list[Job | OJSError]:
     config = configuration.of_queues({draft.queue for draft in drafts})
     for queue, rate in configuration.rates(config, drafts).items():
+        # A `rate_limit` without a key is the limit of the queue: the latest job sets it.
         configure(queue, {"rate_limit": rate})
     return _store_by(config, configuration.apply(config, drafts), caller, keep_going=keep_going)
 

@@ -7,6 +7,10 @@ lock the jobs to be replaced, then cancel, admit and store.
 A transaction that ends a job and enqueues a follow-up locks a job before a fingerprint. To avoid a
 deadlock, this code never waits for a job while it holds a fingerprint. If another transaction has
 locked the job, this transaction rolls back, waits for the job, and begins anew.
+
+Admission and the making of lanes take their locks after the fingerprints, against the lock order. A
+bulk request in parts holds the locks of admission before fingerprints, so both may deadlock.
+PostgreSQL then ends one transaction, and `jobs/repeat.py` repeats it.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,7 +52,7 @@ Keys = list[str | None]  # fingerprints by position, None without a policy
 
 @dataclass(frozen=True, slots=True)
 class InsertSteps:
-    """The steps that store drafts: `admit`, if an extension needs it, then `insert`."""
+    """The steps that store drafts: `admit`, if an extension or a bound needs it, then `insert`."""
 
     insert: Insert
     admit: Callable[[Sequence[JobDraft]], None] | None

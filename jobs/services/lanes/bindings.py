@@ -30,7 +30,7 @@ def with_pool(request: FetchRequest) -> FetchRequest:
     if pool is None and not request.queues:  # without the pool there is no queue to claim from
         learn(request.worker_id, find(request.worker_id) or "")
         pool = _pools.get(request.worker_id)
-    return replace(request, pool=pool, is_declared=False)
+    return replace(request, pool=pool, names_pool=False)
 
 
 def find(worker_id: str) -> str | None:

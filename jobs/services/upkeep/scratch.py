@@ -141,7 +141,7 @@ class Scratch:
         plan = planned(request, request.count)
         if not plan.queues or plan.limit <= 0:
             return [], None
-        by = queries.Claimer(request.worker_id, LONG_MS, request.pool, request.is_declared)
+        by = queries.Claimer(request.worker_id, LONG_MS, request.pool, request.names_pool)
         # without hints: their age is measured by the clock of the process, not of this store
         claimed: Claimed = queries.claim(plan, by, LONG_MS, queries.Hints())
         if claimed.is_stale or claimed.worker_pool is not None or claimed.directive:

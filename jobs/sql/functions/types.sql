@@ -28,7 +28,9 @@ CREATE TYPE ojs_claim_state AS (
     blocked_on bigint,  -- The lock that may have hidden jobs: of a limit or, if negative, of a lane.
     opens_at timestamptz,  -- When the first of the queues' reached limits opens by itself.
     over_limit jsonb,  -- Lanes over a limit whose policy is not to wait, with the number of jobs.
-    exhausted bigint[],  -- Lanes whose jobs were all expired or locked by other claims.
+    -- Lanes that the rest of the claim skips: all their jobs are expired or locked, or another claim
+    -- holds the lane.
+    exhausted bigint[],
     -- Reached limits, and when the latest of them opens by itself.
     reached bigint[], reached_until timestamptz,
     -- By position: the names under which the queues' lanes are stored; null: as in the request.

@@ -1,5 +1,5 @@
 -- offer: offer a paused lane again, at the virtual time of the other lanes: at its old virtual time it
--- would get all starts that it missed. See functions/rejoin.sql.
+-- would get all starts that it missed. See functions/lanes/rejoin.sql.
 -- Locks: the lane.
 WITH held AS MATERIALIZED (
     SELECT l.id, l.queue FROM ojs_lane AS l WHERE l.id = %(id)s::bigint AND l.paused FOR NO KEY UPDATE

@@ -371,7 +371,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "cancel lease": lambda: cancel(numbers.take(LEASE, 1)[0]),
     "claim": claim,
     "claim of a tenant": lambda: claim(tenant="t0"),
-    "claim of routes": lambda: claim(routes=(0, 3)),
+    "claim of routes": lambda: claim(version_keys=(0, 3)),
     "claim in a pool": lambda: claim(pool="p", pool_cap=100),
     "claim by turns": lambda: claim_by_turns(Strategy.WEIGHTED, 0.05),
     "claim by depth": lambda: claim_by_turns(Strategy.LEAST_LOADED),

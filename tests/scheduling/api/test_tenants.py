@@ -9,7 +9,7 @@ from django.test import override_settings
 
 from jobs import queries
 from jobs.models import Lane, Ready
-from jobs.services.dispatch.fetch import low_water
+from jobs.services.dispatch.fetch import low_water_marks
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import lanes
 from scheduling.services.orders import reconcile
@@ -171,7 +171,7 @@ def test_bounds_of_shares_do_not_hide_jobs_after_the_switch() -> None:
     of_tenant(*"CCC")
 
     assert Counter(tenants(4, pool="p")) == {"A": 1, "B": 2, "C": 1}
-    assert low_water.bounds(["q"]).vts is None
+    assert low_water_marks.of(None).bounds(["q"]).vts is None
 
 
 @spec("fair-scheduling 9")

@@ -16,7 +16,7 @@ from jobs.domain.claim import STRATEGIES, FetchRequest
 from jobs.domain.explanation import Explanation
 from jobs.domain.gates import Gate
 from jobs.models import Job
-from jobs.services.dispatch.fetch import fetch, low_water
+from jobs.services.dispatch.fetch import fetch, low_water_marks
 from jobs.services.operate.queues import pause
 from jobs.services.read.show import show
 from jobs.services.upkeep.reset import reset
@@ -57,7 +57,7 @@ def define(name: str, **body: Any) -> None:
 
 def claim(pool: str | None, count: int = 1, *queues: str) -> list[str]:
     """Claim as a worker of a pool, without the low-water marks of earlier claims."""
-    low_water.clear()
+    low_water_marks.clear()
     request = FetchRequest(queues, count=count, pool=pool)
     return [job.id for job in fetch(request).jobs]
 

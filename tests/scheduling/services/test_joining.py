@@ -6,7 +6,7 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Lane
-from jobs.services.dispatch.fetch import fetch, low_water
+from jobs.services.dispatch.fetch import fetch, low_water_marks
 from tests.scheduling.pools import of_tenant
 from tests.spec import spec
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 def take(number: int, size: int = 1) -> Counter[str]:
     """Fetch this number of jobs; return how many each tenant got."""
-    low_water.clear()
+    low_water_marks.clear()
     requests = [FetchRequest(("q",), size)] * (number // size)
     return Counter(job.tenant for one in requests for job in fetch(one).jobs)
 

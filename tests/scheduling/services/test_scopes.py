@@ -11,7 +11,7 @@ import pytest
 
 from jobs.domain.claim import FetchRequest
 from jobs.models import Lane, Served
-from jobs.services.dispatch.fetch import fetch, low_water
+from jobs.services.dispatch.fetch import fetch, low_water_marks
 from jobs.services.lanes import lanes
 from jobs.services.operate.queues import pause
 from jobs.services.outcome.ack import Ack, ack
@@ -50,7 +50,7 @@ def take(number: int, *requests: FetchRequest, size: int = 1, sees: bool = True)
         before = len(found)
         for one in requests or (BOTH,):
             if sees:
-                low_water.clear()
+                low_water_marks.clear()
             request = FetchRequest(one.queues, min(size, number - len(found)), pool=one.pool)
             found += [job.tenant for job in fetch(request).jobs] if request.count else []
         assert len(found) > before, "nothing came although jobs wait"
@@ -234,7 +234,7 @@ def test_no_job_is_left_while_somebody_asks(size: int) -> None:
     while got.count("x") + got.count("y") + got.count("z") < 42:
         rounds += 1
         assert rounds < 100
-        low_water.clear()
+        low_water_marks.clear()
         jobs = fetch(FetchRequest((), size, pool="p")).jobs
         assert Counter(job.tenant for job in jobs)["x"] <= 5
         got += [job.tenant for job in jobs]

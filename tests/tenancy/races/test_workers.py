@@ -31,7 +31,7 @@ def test_tenants_that_register_one_id_at_once_leave_it_to_one() -> None:
             taken.append(tenant)
 
         def ask(tenant: str, worker_id: str = worker_id) -> None:
-            fetch(FetchRequest(("q",), worker_id=worker_id, tenant=tenant, bound_to=tenant))
+            fetch(FetchRequest(("q",), worker_id=worker_id, tenant=tenant, caller_tenant=tenant))
 
         runs: list[Callable[[], object]] = [
             lambda tenant=tenant, do=do: do(tenant)  # type: ignore[misc]

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.models import Lane
-from jobs.services.dispatch.fetch import fetch, low_water
+from jobs.services.dispatch.fetch import fetch, low_water_marks
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import configuration
 from jobs.services.upkeep.reset import clear_caches
@@ -64,7 +64,7 @@ def test_change_elsewhere_counts_for_the_next_job(
 def test_boost_that_changed_elsewhere_counts_for_new_lanes_and_those_that_wait() -> None:
     send_one()
     enqueue([DraftFactory.create(meta={"tenant_id": "red"}, priority=5)])
-    low_water.clear()
+    low_water_marks.clear()
     fetch(FetchRequest(("default",)))
     elsewhere(lambda: put("blue", Definition(boost=10)))
     enqueue([DraftFactory.create(meta={"tenant_id": "red"}, priority=5)])

@@ -1,10 +1,9 @@
 -- ojs_cap_limits: bound the jobs of each pick by the limits of its lane, and block lanes whose
--- limit is reached. A limit whose policy is to wait is closed to the rest of this claim with all
--- its lanes. For limits with another policy, `over_limit` names the lane.
+-- limit is reached. If the policy of a reached limit is `wait`, the rest of the claim skips all
+-- lanes of the limit (`closed`). For limits with another policy, `over_limit` names the lane.
 --
 -- Locks: the limits (exclusive, tried). If another claim has locked a limit, this claim treats the
--- limit as closed and takes jobs of no rank beyond this one: jobs of the limit may turn out to come
--- first.
+-- limit as closed and takes no jobs of lower priority: jobs of the limit may turn out to come first.
 CREATE OR REPLACE FUNCTION ojs_cap_limits(claim ojs_claim_state) RETURNS ojs_claim_state
 LANGUAGE plpgsql AS $$
 DECLARE

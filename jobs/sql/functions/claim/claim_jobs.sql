@@ -1,9 +1,9 @@
 -- ojs_claim_jobs: hand out available jobs in one round trip, each job once.
 --
 -- A claim is a sequence of steps, which pass on the state of the claim (ojs_claim_state). A step takes
--- the state, most steps also the request. It returns the changed state, or the answer. Functions
--- that take lanes or picks help a step. types.sql describes the members of the state,
--- make_request.sql the members of the request. docs/architecture.md shows where a new rule
+-- the state, most steps also the request. It returns the changed state, or the answer. The other
+-- functions of this folder are helpers that a step calls. types.sql describes the members of the
+-- state, make_request.sql the members of the request. docs/architecture.md shows where a new rule
 -- belongs. The steps and the rules that each of them applies:
 --   ojs_claim_worker   the configuration version; the worker's standing, pool, tenant and load.
 --   ojs_claim_locks    the pool's cap; one claim of a pool, rotation or scope at a time.
@@ -12,16 +12,20 @@
 --   ojs_pick_lanes     strict priority inside a queue; the other ojs_pick_* choose lanes of that
 --                      priority, and the number of jobs of each.
 --   ojs_cap_limits     the limits of lanes: of tenants and of jobs' keys.
---   ojs_charge_scopes  the starts of tenants in other queues.
+--   ojs_charge_scopes  adds the jobs to the costs of their tenants in a scope; ojs_pick_fair orders
+--                      the lanes of other queues by these costs (see ojs_settle).
 --   ojs_hand_out       expiry; hands the jobs out.
 --   ojs_after_look     retires empty lanes, and decides where to look next.
+--   ojs_turn_keep      stores the turns, from which the next claim continues.
+--   ojs_claim_signals  makes the signals of the answer.
 --
 -- Locks: a claim waits only for these, in this order: the worker; the pool; the rotation; scopes; then
 -- one limit or one lane. Once it may hold a limit or a lane (`is_holding`), it only tries further
--- locks, so their order does not matter and claims cannot deadlock. The file of each step states how
--- it takes its locks.
+-- locks, so their order does not matter and claims cannot deadlock. The file of each step with
+-- locks states how it takes them.
 --
--- Returns the claimed jobs; jobs of the same queue are in turn order. A last row with a null id may
+-- Returns the claimed jobs; jobs of one queue are in the order of their lanes' virtual times, in an
+-- ordered queue of `seq`. A last row with a null id may
 -- have `signals`, an object with some of these members:
 --   directive   the worker must not fetch.
 --   stale       the configuration version of the request is out of date.

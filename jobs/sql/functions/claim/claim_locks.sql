@@ -1,7 +1,7 @@
 -- ojs_claim_locks: take the locks for which a claim waits, and bound the claim by the pool's cap.
 -- Locks, waited for, in this order:
 -- 1. The lock of the pool (exclusive), for its cap.
--- 2. The lock of the rotation (exclusive). It may be the same lock.
+-- 2. The lock of the rotation (exclusive). The key of a pool's rotation is the pool: the same lock.
 -- 3. The scopes (exclusive, in order).
 -- 4. The lock that hid jobs from the previous claim (`blocked_on`: a limit, exclusive, or a lane).
 -- A claim that holds the fourth lock only tries locks from then on.
@@ -17,7 +17,8 @@ BEGIN
             RETURN claim;
         END IF;
     END IF;
-    -- Strict and least-loaded turns depend on no earlier claim, except under starvation prevention.
+    -- Round-robin (1) and weighted (2) turns depend on earlier claims, and so does starvation
+    -- prevention.
     IF request.rotation IS NOT NULL AND cardinality(request.queues) > 1
        AND (request.strategy IN (1, 2) OR request.ratio IS NOT NULL)
     THEN

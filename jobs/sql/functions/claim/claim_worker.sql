@@ -3,8 +3,9 @@
 -- Returns `signals` if the claim must not go on (see ojs_claim_jobs), otherwise the number of jobs
 -- that it needs (`need`), which the worker's load bounds. The claim is a sign of life of its
 -- worker: see ojs_heard.
--- Locks: the worker. The claim waits for it to put the worker into a pool or to count its load. It
--- only tries it to note the sign of life.
+-- Locks: the row of the worker. The claim waits for it when it changes the pool or counts the load,
+-- and while another transaction inserts the same worker. To note the sign of life it skips a locked
+-- row.
 CREATE OR REPLACE FUNCTION ojs_claim_worker(request ojs_request) RETURNS ojs_claim_state
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -33,7 +34,8 @@ BEGIN
     END IF;
 
     SELECT greatest(w.directive, w.reported), w.pool, w.declared,
-           CASE WHEN request.strategy = 3 OR request.prefetches IS NOT TRUE
+           CASE WHEN request.strategy = 3  -- least-loaded
+                     OR request.prefetches IS NOT TRUE
                 THEN nullif(w.concurrency, 0) END,
            w.tenant, w.last_heartbeat_at
       INTO v_standing, v_pool, v_declared, v_slots, v_tenant, v_heard_at

@@ -1,5 +1,6 @@
 -- ojs_claimable: return whether a claim may hand out a waiting job: it has not expired. Every search
--- for jobs calls it, so a rule about a single job is a condition here. PostgreSQL inlines the
+-- for jobs to hand out calls it, so a rule about a single job is a condition here. The queue rotation
+-- does not call it: an expired job may make its queue overdue. PostgreSQL inlines the
 -- function as long as it is one expression without a subquery.
 CREATE OR REPLACE FUNCTION ojs_claimable(p_job ojs_ready, p_now timestamptz) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$

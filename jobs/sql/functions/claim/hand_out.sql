@@ -82,6 +82,7 @@ BEGIN
     ), e AS (
         INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state, to_state, attempt,
                                bytes, worker_id, pool, limits, took_ms)
+        -- kind 3: started; from state 3, available, to 4, active
         SELECT b.at, 3, b.id, b.queue, b.type, b.tenant, 3, 4, b.attempt, -b.bytes, request.worker,
                request.pool, b.limits, (extract(epoch FROM b.at - b.enqueued_at) * 1000)::bigint
           FROM b

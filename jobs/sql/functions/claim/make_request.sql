@@ -2,33 +2,40 @@
 -- may add an argument with a default at the end: processes of the previous release omit it.
 -- PostgreSQL inlines the function.
 --
--- queues: in order. jobs: the largest number of jobs. worker: null: the caller named none.
--- lease_ms: the lease of these jobs; null: the job's own or default_lease_ms. tenant, version_keys:
--- restrict the lanes; null: any. leaves_out_versions: version_keys omits keys that exist.
---
--- pool: the pool that the jobs count for; pool_cap bounds them. worker_pool: the pool to which the
--- worker belongs according to the caller. names_pool: the worker itself named its pool. declared:
--- the number of the declaration of the worker according to the caller; null: the request has its
--- own declaration. prefetches: the worker holds more jobs than it runs, and counts them itself.
--- caller: the tenant that the caller is bound to; null: none. A worker belongs to the tenant of its
--- first request. heard_ms: the age of the last sign of life at which the claim notes a new one.
---
--- configuration: the configuration version of these arguments; null: none. blocked_on: this signal
--- of the previous claim; the claim waits for that lock.
---
--- rotation: the key of the queue rotation; null: the claim empties the queues in their order.
--- strategy, weights, ratio: see ojs_turns. rotation_ms: how long a queue may wait for a turn.
--- is_global: a turn goes to the queues whose best job has the highest priority of all queues,
--- unless starvation prevention owes it to another queue.
---
--- low_ranks, low_vts: low-water marks by position of the queues: the first live entries of the
--- index. low_lanes, low_seqs: low-water marks by lane. A mark only saves the walk over dead
--- entries. A caller that passes marks repeats the call without them once a second. The lanes' own
--- `low`, less 128, bounds a hinted look as well; the distance is there because writers overtake
--- each other.
---
--- scopes: by position of the queues, the scope over which tenants share beyond the queue (ADR
--- 0018).
+-- Jobs and lanes:
+--   queues               in the order of the request.
+--   jobs                 the largest number of jobs.
+--   lease_ms             the lease of these jobs; null: the job's own lease, or default_lease_ms.
+--   tenant, version_keys restrict the lanes; null: any.
+--   leaves_out_versions  version_keys omits keys that exist.
+--   scopes               by position of the queues, the scope over which tenants share beyond the
+--                        queue (ADR 0018).
+-- Worker and pool:
+--   worker               null: the caller named none.
+--   caller               the tenant that the caller is bound to; null: none. A worker belongs to the
+--                        tenant of its first request.
+--   heard_ms             the age of the last sign of life at which the claim notes a new one.
+--   prefetches           the worker holds more jobs than it runs, and counts them itself.
+--   declared             the number of the worker's declaration according to the caller; null: the
+--                        request has its own declaration.
+--   pool, pool_cap       the pool that the jobs count for, and the bound on its active jobs.
+--   worker_pool          the pool to which the worker belongs according to the caller.
+--   names_pool           the worker itself named its pool.
+-- Consistency:
+--   configuration        the configuration version of these arguments; null: none.
+--   blocked_on           this signal of the previous claim; the claim waits for that lock.
+-- Rotation:
+--   rotation             the key of the queue rotation; null: the claim empties the queues in their
+--                        order.
+--   strategy, weights, ratio  see ojs_turns.
+--   rotation_ms          how long a queue may wait for a turn.
+--   is_global            a turn goes to the queues whose best job has the highest priority of all
+--                        queues, unless starvation prevention owes it to another queue.
+-- Low-water marks, which only save the walk over dead entries of an index:
+--   low_ranks, low_vts   by position of the queues: the first live lane.
+--   low_lanes, low_seqs  by lane: the first live job.
+-- A caller that passes marks repeats the call without them once a second. The lanes' own `low`, less
+-- 128, bounds a hinted look as well; the distance is there because writers overtake each other.
 CREATE OR REPLACE FUNCTION ojs_make_request(
     queues text[], jobs int, worker text, lease_ms bigint, default_lease_ms bigint, tenant text,
     version_keys int[], pool text, pool_cap int, worker_pool text, names_pool boolean,

@@ -1,7 +1,8 @@
 -- ojs_pick_lanes: find the head of the claim's queue, whose rank decides the priority, and pick
 -- lanes of that rank by the rule that applies:
 --   ojs_pick_ordered   the oldest jobs first, regardless of the tenant.
---   ojs_pick_unlocked  a single lane, or other claims hold all lanes.
+--   ojs_pick_unlocked  a single lane while the claim may hold no lane and no limit; or other claims
+--                      hold all lanes.
 --   ojs_pick_tenant    the claim is for one tenant.
 --   ojs_pick_fair      tenants share.
 --
@@ -68,6 +69,7 @@ BEGIN
     END IF;
 
     claim.is_alone := v_lanes = 1;
+    -- A single lane gives its jobs in the order of `seq` anyway, and ojs_pick_unlocked reads less.
     claim.is_ordered := claim.is_ordered AND (NOT claim.is_alone OR claim.is_holding);
     IF claim.rank > claim.busy_rank THEN
         claim.is_done := true;  -- jobs that other claims are deciding about may have a higher priority

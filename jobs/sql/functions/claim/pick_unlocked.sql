@@ -1,6 +1,6 @@
 -- ojs_pick_unlocked: pick lanes from which the claim takes jobs under locks of the jobs alone: a
--- single lane, or the lanes of `near` if other claims hold all of them. Only the holders know the
--- current virtual times, so these lanes share by weight.
+-- single lane while the claim may hold no lane and no limit, or `candidates` if other claims hold all
+-- of them. Only the holders know the current virtual times, so these lanes share by weight.
 --
 -- It excludes lanes that another transaction has blocked or retired meanwhile, and lanes with limits:
 -- a claim records a reached limit in the lane, which takes the lane's lock. It also excludes lanes

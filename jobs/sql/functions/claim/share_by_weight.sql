@@ -1,9 +1,9 @@
 -- ojs_share_by_weight: return how many of p_quota jobs each lane gives if only the weights are
--- known. Picture a ruler with p_quota marks that begins at the offset p_start, 0 to less than 1.
--- Each lane gets as many jobs as marks lie in its section. It reads no table.
+-- known. This is systematic sampling: p_quota points at equal distances, from the offset p_start
+-- (0 to less than 1). Each lane gets as many jobs as points lie in its section. It reads no table.
 --
 -- The caller draws p_start at random, so that shares below one job are right over many claims. The
--- caller stays short of 1, because rounding could then add a mark.
+-- caller stays short of 1, because rounding could then add a point.
 CREATE OR REPLACE FUNCTION ojs_share_by_weight(p_picks ojs_pick[], p_quota int, p_start float8)
 RETURNS int[] LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN

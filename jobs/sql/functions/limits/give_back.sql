@@ -1,5 +1,5 @@
 -- ojs_give_back: after active jobs ended without success: open lanes that waited for their limits,
--- and show jobs that are available again to the claim, each at its former place. The statement that
+-- and let claims find the jobs that are available again, each at its former place. The statement that
 -- deletes the leases and inserts the ready rows calls it. Any of the arrays may be empty.
 --
 -- p_jobs and p_limits as in ojs_release. p_lanes and p_seqs go together: one entry for each job

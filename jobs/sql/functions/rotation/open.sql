@@ -1,4 +1,4 @@
--- ojs_open: return which of some queues have jobs to give, at a glance: the queue has an offered
+-- ojs_open: return for each queue whether it seems to have jobs: the queue has an offered
 -- lane, or a lane whose limit has opened by itself meanwhile. Parameters as in ojs_make_request.
 --
 -- With p_counts: `keys` is minus the number of available jobs of each queue, so the deepest queue

@@ -9,7 +9,8 @@ DECLARE
     v_wants int[] := array_fill(0, ARRAY[cardinality(request.queues)]);
 BEGIN
     IF NOT rotation.is_visited THEN
-        -- An owed turn has moved, so the turns ask less of some queue than it gave.
+        -- No queue has more jobs for these turns, but a queue gave more than they ask for: an owed
+        -- turn has moved. Keep the jobs that each queue gave, so that the next turns agree.
         rotation.stock := rotation.taken;
     END IF;
     rotation.turn_order := ojs_turns(

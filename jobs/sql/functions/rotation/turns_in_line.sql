@@ -1,7 +1,7 @@
 -- ojs_turns_in_line: return the same as ojs_turns without prevention and levels, for many slots of
 -- many queues. It reads no table. It does not look at all queues for each slot, but sorts them once
--- by their first keys: a queue behind as many other queues as there are slots has no turn. Besides
--- this line it compares the queues that had a turn and are not behind the line's end.
+-- by their first keys: a queue behind as many other queues as there are slots has no turn. For each
+-- slot it compares the next queue of this line with the queues that had a turn (`v_again`).
 CREATE OR REPLACE FUNCTION ojs_turns_in_line(
     p_strategy smallint, p_limit int, p_rooms int[], p_keys float8[], p_weights float8[], p_seq bigint
 ) RETURNS int[] LANGUAGE plpgsql IMMUTABLE AS $$

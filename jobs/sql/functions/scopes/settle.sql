@@ -2,6 +2,11 @@
 -- tenants in other queues of the scope. It stops when none of the first p_most + 1 lanes is behind,
 -- and returns the virtual time of the next lane; null: no lane is offered.
 --
+-- Five functions keep these costs. ojs_charge_scopes and ojs_spend add started jobs to the cost of a
+-- tenant in a scope; ojs_served reads the cost. ojs_settle brings it into the virtual times of lanes
+-- by ojs_raised; `paid` is the part of the cost that a lane's virtual time has. The debt of a lane
+-- (ojs_debt) is another thing: the jobs of a claim that did not hold the lane.
+--
 -- Virtual times of lanes of a scope are lower bounds, and a tenant's cost only grows. So if none of
 -- the first lanes is behind, no other lane precedes them. A lane is raised only after its tenant
 -- got jobs in another queue. The function makes at most eight changes, each of at most 256 lanes (or

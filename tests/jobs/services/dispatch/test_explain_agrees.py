@@ -23,7 +23,7 @@ from jobs.domain.states import CODES, State
 from jobs.models import Job, Lane, Lease, Ready, Start
 from jobs.queries import ago
 from jobs.services.dispatch.explain import explain
-from jobs.services.dispatch.fetch import fetch, low_water
+from jobs.services.dispatch.fetch import fetch, low_water_marks
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import lanes
 from jobs.services.lanes.queue_config import configure
@@ -104,7 +104,7 @@ def end_some(number: int) -> None:
 
 def claim(count: int) -> list[str]:
     """Claim without the low-water marks of earlier claims."""
-    low_water.clear()
+    low_water_marks.clear()
     return [job.id for job in fetch(FetchRequest((QUEUE,), count=count)).jobs]
 
 

@@ -16,7 +16,7 @@ from jobs.domain.states import State
 from jobs.models import Lane, Later, Lease, Ready
 from jobs.queries import ago
 from jobs.services.dispatch import waiting
-from jobs.services.dispatch.fetch import fetch, low_water
+from jobs.services.dispatch.fetch import fetch, low_water_marks
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import lanes
 from jobs.services.operate.queues import pause, resume
@@ -239,8 +239,8 @@ def test_claim_of_a_tenant_takes_turns_between_its_routes_and_keeps_to_those_acc
     of_tenant("a", 2, route=3)
     of_tenant("b", 2, route=1)
 
-    found = claimed(tenant="a", routes=(1, 2), limit=2)
-    found += claimed(tenant="a", routes=(1, 2), limit=5)
+    found = claimed(tenant="a", version_keys=(1, 2), limit=2)
+    found += claimed(tenant="a", version_keys=(1, 2), limit=5)
 
     assert sorted(found) == sorted(first + second)
 
@@ -249,7 +249,7 @@ def test_claim_of_routes_passes_by_the_lanes_of_others() -> None:
     of_tenant("a", 2, route=3, priority=9)
     mine = of_tenant("a", 2, route=1)
 
-    assert claimed(routes=(0, 1)) == mine
+    assert claimed(version_keys=(0, 1)) == mine
 
 
 @pytest.mark.parametrize("narrowed", [{}, {"tenant": "a"}])
@@ -301,7 +301,7 @@ def test_a_lane_that_resumes_takes_nothing_back() -> None:
     assert lanes.set_paused(held, paused=False) == 2
     assert lanes.set_paused(held, paused=False) == 0  # they are no longer held
 
-    low_water.clear()
+    low_water_marks.clear()
     taken = Counter(job.tenant for job in fetch(FetchRequest(("default",), 30)).jobs)
     # no lane is more than one job ahead; c has only 17 jobs left
     assert taken.total() == 30
@@ -319,7 +319,7 @@ def test_lanes_that_resume_alone_are_equals_of_one_another() -> None:
 
     lanes.set_paused(held, paused=False)
 
-    low_water.clear()
+    low_water_marks.clear()
     taken = Counter(job.tenant for job in fetch(FetchRequest(("default",), 20)).jobs)
     assert abs(taken["a"] - taken["b"]) <= 2
 

@@ -29,7 +29,7 @@ LONG_MS = 3_600_000
 
 
 def _fetch(queue: str = "default", count: int = 1, bound_to: str | None = None) -> list[str]:
-    wanted = FetchRequest((queue,), count, WORKER, visibility_ms=LONG_MS, bound_to=bound_to)
+    wanted = FetchRequest((queue,), count, WORKER, visibility_ms=LONG_MS, caller_tenant=bound_to)
     return [job.id for job in fetch(wanted).jobs]
 
 

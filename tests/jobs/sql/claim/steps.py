@@ -118,6 +118,16 @@ def add_job(lane: int, seq: int, expires_at: str | None = None, **columns: Any) 
     return job_id
 
 
+def add_lease(*, pool: str | None = None, worker: str | None = None) -> None:
+    """Store an active job."""
+    rows(
+        "INSERT INTO ojs_lease (id, lane_id, tenant, watched, pool, worker_id, attempt,"
+        " enqueued_at, started_at, lease_ms, lease_until, timeout_at)"
+        " VALUES (gen_random_uuid(), 1, 't', false, %s, %s, 1, now(), now(), 1, now(), now())",
+        pool, worker,
+    )  # fmt: skip
+
+
 def add_limit(number: int, kind: int = 3, **policy: Any) -> int:
     """Store a limit; its id is the number."""
     wanted = orjson.dumps({"on_limit": "wait", **policy}).decode()

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 def capped(planned: list[int], *picks: Facts, **known: Any) -> Facts:
-    """Cap the picks."""
+    """Call ojs_cap_limits with picks; returns the changed state."""
     lanes = [one["lane"] for one in picks]
     found: Facts = value(
         f"ojs_cap_limits({OF_STATE})", state(picks=picks, lanes=lanes, planned=planned, **known)
@@ -57,7 +57,7 @@ def test_lanes_of_one_limit_share_its_room_in_their_order() -> None:
     assert (found["planned"], found["planned_total"]) == ([3, 2, 6], 11)
 
 
-def test_a_limit_without_concurrency_has_any_room() -> None:
+def test_a_limit_without_concurrency_bounds_nothing() -> None:
     add_limit(7)
 
     assert capped([9], limited(1, 7))["planned"] == [9]

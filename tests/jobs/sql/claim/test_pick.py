@@ -1,4 +1,4 @@
-"""The lanes that a claim picks by each rule. Locks of other claims: see test_pick_beside.py."""
+"""The lanes that a claim picks by each rule. Locks of other claims: see test_held_locks.py."""
 
 from typing import Any
 
