@@ -141,10 +141,10 @@ def of_strings(path: str, text: str) -> Iterator[Place]:
             ):
                 parts = [value]
             case ast.JoinedStr(values=values) if not isinstance(parents[node], ast.FormattedValue):
-                parts = [v.value if isinstance(v, ast.Constant) else "X" for v in values]
+                parts = [str(v.value) if isinstance(v, ast.Constant) else "X" for v in values]
             case _:
                 continue
-        string = "".join(map(str, parts))
+        string = "".join(parts)
         if PROSE.match(string) and not STATEMENT.match(string):
             yield Place(path, node.lineno, plain(string), "texts")
 

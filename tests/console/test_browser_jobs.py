@@ -12,7 +12,7 @@ from jobs.domain.states import State
 from jobs.models import Job
 from tests.asserts import assert_state
 from tests.console.conftest import WAIT_MS, answer
-from tests.console.test_groups import died
+from tests.console.test_failure_groups import died
 from tests.console.test_operations import begin, dead
 from tests.factories import JobFactory, stored_ids
 from tests.jobs.worker.conftest import Spawn

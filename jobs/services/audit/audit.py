@@ -5,7 +5,7 @@ Spec: contract 31.5. Entries are added and never changed; retention alone remove
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,8 +14,9 @@ from time import monotonic
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, transaction
-from django.db.models import QuerySet, Subquery
+from django.db.models import F, Func, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Coalesce
+from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 
 from jobs.domain.caller import Caller
 from jobs.models import Audit
@@ -26,6 +27,7 @@ LONGEST = 200  # characters of a target that any caller may choose
 NO_ENTRY = 2**63 - 1
 SAMPLE_S = 1.0
 SAMPLED = 10_000  # principals
+Bound = int | Coalesce  # of the ids of a list
 INDEXED = ("action", "actor", "target")  # names with an index of their own
 
 
@@ -128,15 +130,15 @@ def page(wanted: AuditFilter, *, before: int | None, size: int) -> tuple[list[Au
     of time, except entries of transactions that were open at the same moment.
     """
     names = {name: getattr(wanted, name) for name in ("action", "actor", "target", "outcome")}
-    found = _latest_first({name: value for name, value in names.items() if value})
+    least: list[Bound] = []
+    most: list[Bound] = [] if before is None else [before - 1]
     if wanted.since is not None:
         first = Audit.objects.filter(at__gte=wanted.since).order_by("at")
-        found = found.filter(id__gte=Coalesce(Subquery(first.values("id")[:1]), NO_ENTRY))
+        least.append(Coalesce(Subquery(first.values("id")[:1]), NO_ENTRY))
     if wanted.until is not None:
         last = Audit.objects.filter(at__lte=wanted.until).order_by("-at")
-        found = found.filter(id__lte=Coalesce(Subquery(last.values("id")[:1]), 0))
-    if before is not None:
-        found = found.filter(id__lt=before)
+        most.append(Coalesce(Subquery(last.values("id")[:1]), 0))
+    found = _latest_first({name: value for name, value in names.items() if value}, least, most)
     rows = list(found[: size + 1])
     return rows[:size], rows[size - 1].id if len(rows) > size else None
 
@@ -152,16 +154,33 @@ def done_to(target: str, kind: str, *, limit: int) -> list[Audit]:
     return list(found[:limit])
 
 
-def _latest_first(names: Mapping[str, str]) -> QuerySet[Audit]:
+def _latest_first(
+    names: Mapping[str, str], least: Iterable[Bound] = (), most: Iterable[Bound] = ()
+) -> QuerySet[Audit]:
     """Select the entries with these names, latest first, by the index of one of the names.
 
-    This name is a range with equal bounds. For an equation the planner may walk the ids of all
-    entries instead, and read past the entries of all other names.
+    Their ids are at least each of `least` and at most each of `most`. Name and id are compared as
+    one row, which only the index of this name can answer. For an equation of the name the planner
+    may walk the ids of all entries instead, and read past the entries of all other names.
     """
     others = dict(names)
-    for name in INDEXED:
-        if name in others:
-            value = others.pop(name)
-            named = Audit.objects.filter(**{f"{name}__gte": value, f"{name}__lte": value})
-            return named.filter(**others).order_by(f"-{name}", "-id")
-    return Audit.objects.filter(**others).order_by("-id")
+    name = next((name for name in INDEXED if name in others), None)
+    if name is None:
+        found = Audit.objects.filter(**others).order_by("-id")
+        for bound in least:
+            found = found.filter(id__gte=bound)
+        for bound in most:
+            found = found.filter(id__lte=bound)
+        return found
+    value = others.pop(name)
+    found = Audit.objects.filter(**others).order_by(f"-{name}", "-id")
+    place = _row(F(name), F("id"))
+    for bound in (0, *least):
+        found = found.filter(GreaterThanOrEqual(place, _row(Value(value), bound)))
+    for bound in (NO_ENTRY, *most):
+        found = found.filter(LessThanOrEqual(place, _row(Value(value), bound)))
+    return found
+
+
+def _row(*parts: Any) -> Func:
+    return Func(*parts, function="ROW", output_field=TextField())

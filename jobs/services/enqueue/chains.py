@@ -25,22 +25,21 @@ ARRIVAL = (
     Station("envelope-validation", "server", "Check the members of the job."),
 )
 UNIQUE = Station("unique", "server", "Check the fingerprint of a job that has a policy.")
-BOUND = Station("backpressure", "server", "Hold the queue to its bound.")
 INSERT = Station("insert", "server", "Store the job and record its event.")
 
 
 def enqueue_stations() -> list[Station]:
-    """Return the steps that a job passes at enqueue, in order."""
+    """Return the steps that a job passes at enqueue, in order.
+
+    The list leaves out checks that the server always makes: repeated requests, schemas, versions
+    and the bounds of queues.
+    """
     return [
         *ARRIVAL,
         *_links(middleware.enqueue_chain()),
         *_hooks(EnqueueHooks.prepare, "Change, drop or refuse one job."),
-        *_hooks(EnqueueHooks.dedupe, "Answer a repeated request with its stored job."),
-        *_hooks(EnqueueHooks.refusals, "Refuse jobs, such as arguments that fail their schema."),
-        *_hooks(EnqueueHooks.assign_version_keys, "Choose the version of a job."),
         UNIQUE,
         *_hooks(EnqueueHooks.admit, "Hold jobs to limits."),
-        BOUND,
         INSERT,
     ]
 

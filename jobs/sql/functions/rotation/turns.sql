@@ -1,8 +1,8 @@
 -- ojs_turns: return the queue of each of p_limit slots, decided slot by slot. It reads no table.
 --
 -- Arrays are by position of the queues. p_rooms: how many jobs a queue has (null: any
--- number), `stock` in ojs_rotation; the name is of release 0.2.0. p_keys: the key of each queue by strategy. The smallest key comes first, and of equal
--- keys the first queue:
+-- number), `stock` in ojs_rotation; the name is of release 0.2.0. p_keys: the key of each queue by
+-- strategy. The smallest key comes first, and of equal keys the first queue:
 --   0 strict: the position; 1 round-robin: the number of the queue's last dispatch;
 --   2 weighted: its virtual time; 3 least-loaded: minus its depth.
 --

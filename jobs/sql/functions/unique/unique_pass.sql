@@ -3,8 +3,9 @@
 --
 -- Each fingerprint may occur in `p_drafts` once. With p_checked it may occur more often: the caller
 -- has checked under the locks of ojs_unique_hits in this transaction. For a draft that hits, the
--- answer has only `n`, `hit` and `hit_state`, of the newest hit. If all drafts with a hit have `unique_ignores`, the other drafts
--- pass. Otherwise the function returns only the hits, and the caller stores nothing.
+-- answer has only `n`, `hit` and `hit_state`, of the newest hit. If all drafts with a hit have
+-- `unique_ignores`, the other drafts pass. Otherwise the function returns only the hits, and the
+-- caller stores nothing.
 -- Locks: the locks of ojs_unique_hits.
 CREATE OR REPLACE FUNCTION ojs_unique_pass(p_drafts json, p_checked boolean) RETURNS json
 LANGUAGE plpgsql STRICT AS $$
