@@ -127,11 +127,11 @@ def test_who_is_loud_now_names_those_that_stand_out_and_why(console: Client) -> 
 def test_nobody_is_loud_alone_or_with_few_jobs(console: Client) -> None:
     put("only")
     did("only", enqueued=5000, started=5000)
-    assert "Nobody stands out" in text(console, url("tenants"))
+    assert "No tenant stands out" in text(console, url("tenants"))
     did("other", enqueued=1)
     TenantPeriod.objects.filter(tenant="only").update(enqueued=99, started=99)
     survey()
-    assert "Nobody stands out" in text(console, url("tenants"))
+    assert "No tenant stands out" in text(console, url("tenants"))
 
 
 def test_suspended_tenants_are_marked_and_found(console: Client) -> None:

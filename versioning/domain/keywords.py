@@ -101,7 +101,7 @@ def _rigid(name: str, before: Any, after: Any, path: str) -> Change:
     if before is None:
         return narrowed(path, f"{name} is new")
     return Change(
-        path, "narrowed", f"{name} is another one: what fits cannot be compared", Rule.NARROWED,
+        path, "narrowed", f"{name} differs: the accepted values cannot be compared", Rule.NARROWED,
         backward=True, forward=True,
     )  # fmt: skip
 

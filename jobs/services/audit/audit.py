@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, transaction
-from django.db.models import F, Func, QuerySet, Subquery, TextField, Value
+from django.db.models import BigIntegerField, F, Func, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 
@@ -176,10 +176,14 @@ def _latest_first(
     found = Audit.objects.filter(**others).order_by(f"-{name}", "-id")
     place = _row(F(name), F("id"))
     for bound in (0, *least):
-        found = found.filter(GreaterThanOrEqual(place, _row(Value(value), bound)))
+        found = found.filter(GreaterThanOrEqual(place, _row(Value(value), _id(bound))))
     for bound in (NO_ENTRY, *most):
-        found = found.filter(LessThanOrEqual(place, _row(Value(value), bound)))
+        found = found.filter(LessThanOrEqual(place, _row(Value(value), _id(bound))))
     return found
+
+
+def _id(bound: Bound) -> Coalesce | Value:
+    return Value(bound, BigIntegerField()) if isinstance(bound, int) else bound
 
 
 def _row(*parts: Any) -> Func:

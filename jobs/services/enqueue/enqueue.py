@@ -26,8 +26,9 @@ Step = Callable[[JobDraft], JobDraft | None]
 def enqueue(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> list[Job | None]:
     """Store `drafts`, all or none; returns jobs in request order, None for each dropped draft.
 
-    A draft whose policy is `ignore` gets the existing job that it matches (`deduplicated`). Without
-    admission, replacement or equal fingerprints it takes one statement. Inside a caller's
+    A draft whose policy is `ignore` gets the existing job that it matches (`deduplicated`). An
+    ordinary enqueue takes one statement. Admission, deduplication, a match, equal fingerprints in
+    the request, a new lane, and a change of a queue's rate limit take more. Inside a caller's
     transaction the jobs become claimable with its commit. Raises OJSError, with an index, when a
     draft is refused or an id is taken; then nothing was stored.
     """

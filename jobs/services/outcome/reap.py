@@ -4,7 +4,8 @@ Heartbeat, FETCH, ACK, FAIL and progress are signs of life of a worker. `Worker.
 stores each heartbeat. The other requests store the sign only when the last stored sign is older
 than `conf().heard_ms` (`functions/workers/heard.sql`), so the row of a busy worker is rarely
 written. An ACK or FAIL of a lease that is younger than that stores none. The last stored sign may
-therefore be older than the last sign by twice `conf().heard_ms`. A worker counts as dead that much later.
+therefore be older than the last sign by twice `conf().heard_ms`. A worker counts as dead that much
+later.
 """
 
 from typing import Any

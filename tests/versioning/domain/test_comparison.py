@@ -27,7 +27,7 @@ def test_references_are_followed() -> None:
     opaque = {"not": {"$ref": "#/$defs/k"}}
     narrowed = found({**opaque, "$defs": {"k": TEXT}}, {**opaque, "$defs": {"k": WHOLE}})
     assert [one.message for one in narrowed] == [
-        "not says something else: what fits cannot be compared"
+        "not differs: the accepted values cannot be compared"
     ]
 
 
