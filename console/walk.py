@@ -12,7 +12,8 @@ from console.search import TookTooLong, Total, in_time, total_of
 from jobs.domain.bulk import ALLOWED, DEFAULTS, Verb
 from jobs.domain.states import State
 from jobs.services.operate import bulk
-from jobs.services.read.find import Found, Place, Wanted, find
+from jobs.services.read.find import Found, Wanted, find
+from jobs.services.read.find import Place as Position
 
 EXPORT: Final = "export"
 SLICE = 500  # jobs of one transaction
@@ -78,7 +79,7 @@ def pick(
     if not wanted.is_ended:
         wanted = replace(wanted, until=min(asof, wanted.until or asof))
     elif after is None:
-        after = Place(LAST_ID, asof)
+        after = Position(LAST_ID, asof)
     looked = LOOKED_FOR_TEXT if wanted.is_text else LOOKED if wanted.is_narrowed else SLICE
     with in_time(wanted, 20_000):
         found = find(wanted, after=after, size=SLICE, looked=looked)
@@ -99,8 +100,8 @@ def _going_on(place: bulk.Place, job_id: str, at: datetime | None) -> bulk.Place
     return bulk.Place(place.asof, place.source, {"id": job_id, "at": at and at.isoformat()})
 
 
-def _read(place: bulk.Place) -> Place | None:
+def _read(place: bulk.Place) -> Position | None:
     if place.rest is None:
         return None
     at = place.rest["at"]
-    return Place(place.rest["id"], at and datetime.fromisoformat(at))
+    return Position(place.rest["id"], at and datetime.fromisoformat(at))

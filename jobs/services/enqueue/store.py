@@ -25,15 +25,19 @@ def store(
     drafts: Sequence[JobDraft], caller: Caller, *, keep_going: bool = False
 ) -> list[Job | OJSError]:
     """Store prepared drafts, in order; see `unique.store` for `keep_going`."""
-    return configuration.repeat_if_stale(lambda: _store(drafts, caller, keep_going=keep_going))
+    return configuration.repeat_if_stale(lambda: _store_once(drafts, caller, keep_going=keep_going))
 
 
-def _store(drafts: Sequence[JobDraft], caller: Caller, *, keep_going: bool) -> list[Job | OJSError]:
+def _store_once(
+    drafts: Sequence[JobDraft], caller: Caller, *, keep_going: bool
+) -> list[Job | OJSError]:
     config = configuration.of_queues({draft.queue for draft in drafts})
     for queue, rate in configuration.rates(config, drafts).items():
         # A `rate_limit` without a key is the limit of the queue: the latest job sets it.
         configure(queue, {"rate_limit": rate})
-    return _store_by(config, configuration.apply(config, drafts), caller, keep_going=keep_going)
+    return _store_configured(
+        config, configuration.apply(config, drafts), caller, keep_going=keep_going
+    )
 
 
 def hold(drafts: Sequence[JobDraft]) -> None:
@@ -86,7 +90,7 @@ def _refuse(found: Mapping[int, OJSError], number: int) -> None:
         raise OJSError.first_of([found[n] for n in sorted(found)])
 
 
-def _store_by(
+def _store_configured(
     config: configuration.Configuration, drafts: list[JobDraft], caller: Caller, *, keep_going: bool
 ) -> list[Job | OJSError]:
     _refuse(_refusals(drafts, caller, config.version), len(drafts))

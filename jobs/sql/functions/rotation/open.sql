@@ -20,6 +20,8 @@ BEGIN
     -- An index of the few paused queues, instead of a row of each queue.
     v_paused := ARRAY(SELECT u.name FROM ojs_queue AS u
                        WHERE u.name = ANY (p_queues) AND u.paused_at IS NOT NULL);
+    -- Three searches, each only if the search before found no lane: lanes from the low-water mark on,
+    -- all offered lanes, and lanes whose limit has opened. A tenant has few lanes: one search by key.
     IF p_tenant IS NULL THEN
         SELECT array_agg(x.queue <> ALL (v_paused) AND coalesce(
                    CASE WHEN p_low_ranks[x.i] IS NOT NULL THEN
@@ -49,6 +51,7 @@ BEGIN
           INTO is_open
           FROM unnest(p_queues) WITH ORDINALITY AS x (queue, i);
     END IF;
+    -- The best rank: lanes before the mark have woken since the claim that found it.
     IF p_ranks AND p_tenant IS NULL THEN
         SELECT array_agg(CASE WHEN x.is_open THEN least(coalesce(
                    (SELECT l.rank FROM ojs_lane AS l
