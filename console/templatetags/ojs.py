@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo
 
 import orjson
 from django import template
 from django.apps import apps
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -20,6 +18,7 @@ from console.columns import COLUMNS, since
 from console.failure_groups import Group
 from console.filters import JobFilter
 from console.models import Operation
+from console.times import NOTHING, clock, in_zone, local, span
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.models import DEFAULT_TENANT
@@ -28,15 +27,14 @@ from jobs.services.workers.heartbeat import Standing
 from jobs.services.workers.workers import WorkerRow
 
 register = template.Library()
+for of_time in (clock, local, in_zone, span):
+    register.filter(of_time)
 
 # job states with the same colour as the states of operations
 OPERATION_TONES = {
     "running": "active", "done": "completed", "stopped": "cancelled", "failed": "discarded",
 }  # fmt: skip
 LONGEST = 200  # characters of a fact in a table
-NOTHING = "\N{EN DASH}"
-MS, MINUTE, HOUR, DAY = 1000, 60, 3600, 86_400
-UNITS = ((DAY, "d", HOUR, "h"), (HOUR, "h", MINUTE, "min"), (MINUTE, "min", 1, "s"))
 
 
 @register.filter
@@ -49,59 +47,6 @@ def state(code: int) -> str:
 def badge(name: str, text: str = "") -> SafeString:
     """Show a state; the stylesheet colours it, the word is always there."""
     return format_html('<span class="badge {}">{}</span>', name, text or name)
-
-
-@register.filter
-def clock(at: datetime | None) -> SafeString | str:
-    """Show a time as its distance from now, and exactly on hover."""
-    if at is None:
-        return NOTHING
-    exact = at.astimezone(timezone.get_current_timezone())
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
-        exact.isoformat(),
-        f"{exact:%Y-%m-%d %H:%M:%S}.{exact.microsecond // MS:03d} {exact:%Z}",
-        _distance(at - timezone.now()),
-    )
-
-
-@register.filter
-def local(at: datetime) -> SafeString:
-    """Show a time in the browser's time zone; without scripts in UTC."""
-    return format_html(
-        '<time datetime="{}" data-local>{}</time>', at.isoformat(), f"{at:%Y-%m-%d %H:%M} UTC"
-    )
-
-
-@register.filter
-def in_zone(at: datetime, zone: str) -> str:
-    """Show a time in a zone, given by its IANA name."""
-    return f"{at.astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M:%S %Z}"
-
-
-def _distance(duration: timedelta) -> str:
-    seconds = duration.total_seconds()
-    text = span(int(abs(seconds)) * MS)
-    if abs(seconds) < 1:
-        return "now"
-    return f"in {text}" if seconds > 0 else f"{text} ago"
-
-
-@register.filter
-def span(ms: float | None) -> str:
-    """Show a duration in its two largest units."""
-    if ms is None:
-        return NOTHING
-    if ms < MS:
-        return f"{ms:.0f} ms"
-    seconds = ms / MS
-    if seconds < MINUTE:
-        return f"{seconds:.3g} s"
-    for unit, name, part, part_name in UNITS:
-        if seconds >= unit:
-            rest = int(seconds % unit // part)
-            return f"{seconds // unit:.0f} {name}" + f" {rest} {part_name}" * bool(rest)
-    raise AssertionError(ms)
 
 
 @register.filter

@@ -1,0 +1,61 @@
+"""Times and durations as texts of pages. The template library `ojs` registers the functions."""
+
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+NOTHING = "\N{EN DASH}"
+MS, MINUTE, HOUR, DAY = 1000, 60, 3600, 86_400
+UNITS = ((DAY, "d", HOUR, "h"), (HOUR, "h", MINUTE, "min"), (MINUTE, "min", 1, "s"))
+
+
+def clock(at: datetime | None) -> SafeString | str:
+    """Show a time as its distance from now, and exactly on hover."""
+    if at is None:
+        return NOTHING
+    exact = at.astimezone(timezone.get_current_timezone())
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        exact.isoformat(),
+        f"{exact:%Y-%m-%d %H:%M:%S}.{exact.microsecond // MS:03d} {exact:%Z}",
+        _distance(at - timezone.now()),
+    )
+
+
+def local(at: datetime) -> SafeString:
+    """Show a time in the browser's time zone; without scripts in UTC."""
+    return format_html(
+        '<time datetime="{}" data-local>{}</time>', at.isoformat(), f"{at:%Y-%m-%d %H:%M} UTC"
+    )
+
+
+def in_zone(at: datetime, zone: str) -> str:
+    """Show a time in a zone, given by its IANA name."""
+    return f"{at.astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M:%S %Z}"
+
+
+def _distance(duration: timedelta) -> str:
+    seconds = duration.total_seconds()
+    text = span(int(abs(seconds)) * MS)
+    if abs(seconds) < 1:
+        return "now"
+    return f"in {text}" if seconds > 0 else f"{text} ago"
+
+
+def span(ms: float | None) -> str:
+    """Show a duration in its two largest units."""
+    if ms is None:
+        return NOTHING
+    if ms < MS:
+        return f"{ms:.0f} ms"
+    seconds = ms / MS
+    if seconds < MINUTE:
+        return f"{seconds:.3g} s"
+    for unit, name, part, part_name in UNITS:
+        if seconds >= unit:
+            rest = int(seconds % unit // part)
+            return f"{seconds // unit:.0f} {name}" + f" {rest} {part_name}" * bool(rest)
+    raise AssertionError(ms)
