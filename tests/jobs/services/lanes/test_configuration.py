@@ -23,7 +23,7 @@ def always_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     def stale(*_: object, **__: object) -> None:
         raise configuration.Stale
 
-    monkeypatch.setattr("jobs.services.enqueue.store._store_by", stale)
+    monkeypatch.setattr("jobs.services.enqueue.store._store_configured", stale)
     monkeypatch.setattr("jobs.services.enqueue.store._refusals", stale)
     monkeypatch.setattr(lanes, "make", stale)
 
