@@ -55,6 +55,11 @@ def for_process(work: Work) -> None:
     _Process.work = work
 
 
+def serves_requests() -> bool:
+    """Return whether clients wait for the answers of this process."""
+    return _Process.work is Work.REQUESTS
+
+
 def for_thread(work: Work | None) -> None:
     """Set this thread's kind of work, None: its process's, for connections made from now on."""
     _thread.work = work

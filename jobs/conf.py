@@ -69,6 +69,7 @@ class Conf:
     trace_inject: bool = True  # adds the request's trace context to the meta of its jobs
     stamp_request_id: bool = False  # adds its id, too: as `request_id`
     gather_enqueues: bool = True  # of concurrent threads, where connections are kept
+    lean_entry: bool = True  # hot operations skip Django's request handler
     log_sample: float = 1.0  # from 0 to 1: the part of jobs with ordinary log lines
     default_on_exhaustion: str = "discard"  # or "dead_letter", where a policy does not say
     # ISO 8601 durations, as in queues; "0" and 0: for ever, any number

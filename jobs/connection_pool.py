@@ -9,9 +9,16 @@ import os
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+
+from jobs.conf import conf
+
+# The statements of these connections find their rows by indexes, whatever the parameters are. A
+# plan per call would take longer than the statement, and a plan made for empty tables must not stay.
+PLANNED_ONCE: Final = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off"
 
 _idle: list[BaseDatabaseWrapper] = []  # the most recently used is the last
 
@@ -22,8 +29,7 @@ def borrowed() -> Iterator[BaseDatabaseWrapper]:
     try:
         lent = _idle.pop()
     except IndexError:
-        lent = connections.create_connection(DEFAULT_DB_ALIAS)
-        lent.inc_thread_sharing()
+        lent = _made()
     if _was_left(lent):
         lent.close()
     try:
@@ -31,6 +37,27 @@ def borrowed() -> Iterator[BaseDatabaseWrapper]:
     finally:
         lent.close_if_unusable_or_obsolete()
         _idle.append(lent)
+
+
+def is_usable() -> bool:
+    """Return whether this thread may run a statement on a connection of the pool.
+
+    Not within a transaction, whose rows other connections do not see. Where connections end with
+    each request, the pool would have to connect anew.
+    """
+    mine = connections[DEFAULT_DB_ALIAS]
+    keeps = mine.settings_dict["CONN_MAX_AGE"] is None
+    return keeps and conf().gather_enqueues and not mine.in_atomic_block
+
+
+def _made() -> BaseDatabaseWrapper:
+    made = connections.create_connection(DEFAULT_DB_ALIAS)
+    made.inc_thread_sharing()
+    given = made.settings_dict
+    if not given["DISABLE_SERVER_SIDE_CURSORS"]:  # a transaction-mode pooler refuses options
+        options = f"{given['OPTIONS'].get('options', '')} {PLANNED_ONCE}".strip()
+        made.settings_dict = {**given, "OPTIONS": {**given["OPTIONS"], "options": options}}
+    return made
 
 
 def _was_left(lent: BaseDatabaseWrapper) -> bool:

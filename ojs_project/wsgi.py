@@ -13,8 +13,12 @@ from jobs.fastpath.application import Application, reduce_receivers
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ojs_project.settings")
 bounds.for_process(bounds.Work.REQUESTS)
 django.setup(set_prefix=False)
-application = Application()
+get_resolver().url_patterns  # noqa: B018 - loads the views before `gc.freeze`
+
+from jobs.fastpath import entry  # noqa: E402 - needs Django's apps
+from ojs_project import hosts  # noqa: E402
+
+application = Application(entry.Entry(hosts.refusal) if entry.is_possible() else None)
 if not settings.DEBUG:
     reduce_receivers()
-get_resolver().url_patterns  # noqa: B018 - loads the views before `gc.freeze`
 memory.prepare_memory()

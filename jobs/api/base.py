@@ -76,12 +76,16 @@ class OJSView(APIView):
     answer_headers: dict[str, str]  # headers that services add to the answer
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check version and access before the handler runs, instead of all of DRF's checks."""
+        """Run the product's checks instead of all of DRF's."""
+        self.check(request.method or "")
+
+    def check(self, sent: str) -> None:
+        """Check version and access before the method of the request runs. Raises OJSError."""
         self._check_method()
         check_path(self.http)
         check_version(self.http)
         _check_query(self.http)
-        method = "GET" if request.method == "HEAD" else request.method or ""
+        method = "GET" if sent == "HEAD" else sent
         wanted = self.required(method)
         if wanted is not None:
             self.principal = self.admitted(wanted)
@@ -226,24 +230,30 @@ class OJSView(APIView):
         return error_response(problem, self.identity)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
-        """Add the headers that every answer has."""
-        answer: Answer = response
-        answer.choose_media_type(self.http)
-        stamp(answer, self.identity, self.allowance.headers() | self.answer_headers)
+        """Complete the answer for DRF."""
         match = self.http.resolver_match
         route = (match and match.url_name) or "unknown"
-        method = request.method or ""
+        return self.complete(response, request.method or "", route)
+
+    def complete(self, answer: Answer, method: str, route: str) -> Answer:
+        """Add the headers that every answer has, and count the request by its route's name."""
+        answer.choose_media_type(self.http)
+        stamp(answer, self.identity, self.allowance.headers() | self.answer_headers)
         observe_request(method, route, answer.status_code, perf_counter() - self.began)
         return answer
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        """Begin for DRF."""
+        self.begin(request)
+        return Request(request)  # no parsers and authenticators of DRF
+
+    def begin(self, request: HttpRequest) -> None:
         """Give the request its id before anything can fail."""
         self.identity = chosen_request_id(request)
         self.began = perf_counter()
         self.http = request
         self.allowance = Allowance()
         self.answer_headers = {}
-        return Request(request)  # no parsers and authenticators of DRF
 
     def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Answer 405 with Allow."""

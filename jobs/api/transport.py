@@ -32,17 +32,28 @@ class Transport:
 
     def __init__(self, get_response: Handler) -> None:
         """Leave the chain if no setting needs it."""
-        if not (conf().require_tls or conf().trusted_proxies):
+        if not is_used():
             raise MiddlewareNotUsed
         self._next = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Determine the request's source, then answer it."""
-        if conf().trusted_proxies:
-            _apply_forwarded_headers(request.META)
-        if conf().require_tls and not request.is_secure() and request.path_info not in HEALTH:
-            return plain_error(TLSRequired("plain HTTP is not served", details=REASON), request)
-        return self._next(request)
+        problem = determine(request)
+        return plain_error(problem, request) if problem else self._next(request)
+
+
+def is_used() -> bool:
+    """Return whether a setting makes the source of a request differ from its connection."""
+    return bool(conf().require_tls or conf().trusted_proxies)
+
+
+def determine(request: HttpRequest) -> TLSRequired | None:
+    """Determine the request's source; returns the refusal of plain HTTP."""
+    if conf().trusted_proxies:
+        _apply_forwarded_headers(request.META)
+    if conf().require_tls and not request.is_secure() and request.path_info not in HEALTH:
+        return TLSRequired("plain HTTP is not served", details=REASON)
+    return None
 
 
 def _apply_forwarded_headers(meta: dict[str, Any]) -> None:

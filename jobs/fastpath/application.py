@@ -1,7 +1,7 @@
 """A WSGI application with little work around each request."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.cache import close_caches
 from django.core.handlers.base import reset_urlconf
@@ -12,13 +12,17 @@ from django.http import FileResponse, HttpResponse
 from jobs.api.answer import Answer
 from jobs.fastpath.handler import Handler
 
+if TYPE_CHECKING:
+    from jobs.fastpath.entry import Entry
+
 
 class Application:
     """Answers with the handler: a complete body as a list, a stream as another iterable."""
 
-    def __init__(self) -> None:
-        """Load the middleware."""
+    def __init__(self, entry: "Entry | None" = None) -> None:
+        """Load the middleware. `entry` answers hot operations; None: the handler answers all."""
         self._handler = Handler()
+        self._entry = entry
 
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
@@ -26,6 +30,11 @@ class Application:
         """Answer a request."""
         mine: Any = connections[DEFAULT_DB_ALIAS]  # of the engine ojs_project.database
         mine.close_if_suspect()
+        if self._entry is not None and (answer := self._entry.answer(environ)) is not None:
+            status = f"{answer.status_code} {answer.reason_phrase}"
+            start_response(status, list(answer.headers.items()))
+            _look_after_connection()
+            return [answer.content]
         response = self._handler(environ, start_response)
         if isinstance(
             response, Answer

@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from jobs.domain.job import Job
-from jobs.queries.base import run, run_hot
+from jobs.queries.base import run, run_pooled
 
 
 def jobs(ids: Sequence[str]) -> dict[str, Job]:
     """Read whole jobs by id; unknown ids are absent."""
-    return {str(row[0]): stored_job(row) for row in run("jobs", {"ids": list(ids)})}
+    return {str(row[0]): stored_job(row) for row in run_pooled("jobs", {"ids": list(ids)})}
 
 
 def stored_job(row: Any) -> Job:
@@ -42,7 +42,7 @@ def complete(
 ) -> tuple[list[Completed], list[str]]:
     """End active jobs held as stated; returns them and the ids of watched jobs left untouched."""
     params = {"acks": acks.decode(), "watched": watched, "heard_ms": heard_ms}
-    rows = run_hot("complete", params)
+    rows = run_pooled("complete", params)
     done = [Completed(row[0], *row[1:6]) for row in rows if row[1] is not None]
     return done, [row[0] for row in rows if row[1] is None]
 

@@ -7,19 +7,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from django.db import (
-    DEFAULT_DB_ALIAS,
-    DatabaseError,
-    IntegrityError,
-    OperationalError,
-    connection,
-    connections,
-    transaction,
-)
+from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
 
 from jobs import queries
-from jobs.conf import conf
-from jobs.connection_pool import borrowed
+from jobs.connection_pool import borrowed, is_usable
 from jobs.domain.claim import LaneKey
 from jobs.domain.draft import JobDraft
 from jobs.domain.errors import Duplicate
@@ -159,13 +150,9 @@ def _may_gather(draft: JobDraft) -> bool:
     """Return whether a draft may share a statement with drafts of other threads.
 
     A draft with an id of its producer may not: an open transaction may hold this id, and all
-    threads would wait. Where connections end with each request, the pool would have to connect
-    anew.
+    threads would wait.
     """
-    if draft.id_given or not conf().gather_enqueues:
-        return False
-    mine = connections[DEFAULT_DB_ALIAS]
-    return mine.settings_dict["CONN_MAX_AGE"] is None and not mine.in_atomic_block
+    return not draft.id_given and is_usable()
 
 
 def _store_gathered(

@@ -1,0 +1,151 @@
+"""The lean entry: answers the hot operations without Django's request handler.
+
+A dictionary finds the view, and a small object replaces Django's request. The view is the one that
+DRF serves: the same checks, codecs, services and errors. Every other request, and each request that
+needs more of Django, takes the usual way.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from django.conf import settings
+from django.http import QueryDict
+from django.urls import resolve
+from django.utils.log import log_response
+
+from jobs.api import transport
+from jobs.api.answer import Answer
+from jobs.api.base import OJSView
+from jobs.api.problems import plain_error
+from jobs.conf import conf
+from jobs.domain.errors import OJSError
+from jobs.domain.ids import PATTERN, new_id
+
+FIRST_ERROR: Final = 400  # of HTTP statuses
+HOT: Final = {
+    "POST": (
+        "/ojs/v1/jobs",
+        "/ojs/v1/jobs/batch",
+        "/ojs/v1/workers/fetch",
+        "/ojs/v1/workers/ack",
+        "/ojs/v1/workers/ack/batch",
+        "/ojs/v1/workers/nack",
+        "/ojs/v1/workers/nack/batch",
+        "/ojs/v1/workers/heartbeat",
+    ),
+    "GET": ("/ojs/v1/health",),
+}
+JOB: Final = "/ojs/v1/jobs/"  # before an id: GET of one job
+# middleware whose work this module does itself
+DONE_HERE: Final = ("jobs.api.transport.Transport", "ojs_project.middleware.PagesOnly")
+
+Refusal = Callable[[Any], OJSError | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The view of a hot operation, and the name of its URL."""
+
+    view: type[OJSView]
+    options: Mapping[str, Any]
+    name: str
+    handler: str
+
+
+class LeanRequest:
+    """The members of Django's request that the views of hot operations use."""
+
+    __slots__ = ("META", "_body", "method", "path_info", "resolver_match")
+
+    COOKIES: ClassVar[dict[str, str]] = {}  # a request with cookies takes the usual way
+
+    def __init__(self, environ: dict[str, Any], method: str, path: str) -> None:
+        """Take a WSGI environ."""
+        self.META = environ
+        self.method, self.path_info = method, path
+        self.resolver_match = None
+        self._body: bytes | None = None
+
+    @property
+    def path(self) -> str:
+        """The path; this server has no prefix before it."""
+        return self.path_info
+
+    @property
+    def body(self) -> bytes:
+        """The body, read once; the length was checked."""
+        if self._body is None:
+            length = int(self.META.get("CONTENT_LENGTH") or 0)
+            self._body = self.META["wsgi.input"].read(length)
+        return self._body
+
+    @property
+    def GET(self) -> QueryDict:  # noqa: N802 - Django's name
+        """The parameters of the query."""
+        return QueryDict(self.META.get("QUERY_STRING", ""))
+
+    def is_secure(self) -> bool:
+        """Return whether the request came by TLS."""
+        return bool(self.META["wsgi.url_scheme"] == "https")
+
+
+class Entry:
+    """Answers hot operations; None for a request that must take the usual way."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        """Find the views. `refusal` checks the host name of a request."""
+        self._refusal = refusal
+        self._routes = {
+            (method, path): _route(method, path) for method, paths in HOT.items() for path in paths
+        }
+        self._job = _route("GET", JOB + new_id())
+        self._determines = transport.is_used()
+
+    def answer(self, environ: dict[str, Any]) -> Answer | None:
+        """Answer a request."""
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        route = self._routes.get((method, path))
+        if route is not None:
+            given = {}
+        elif method == "GET" and path.startswith(JOB) and PATTERN.fullmatch(path, len(JOB)):
+            route, given = self._job, {"job_id": path[len(JOB) :]}
+        else:
+            return None
+        if "HTTP_COOKIE" in environ or environ.get("SCRIPT_NAME"):
+            return None
+        request: Any = LeanRequest(environ, method, path)
+        problem = (self._determines and transport.determine(request)) or self._refusal(request)
+        answer = plain_error(problem, request) if problem else _answered(route, request, given)
+        if answer.status_code >= FIRST_ERROR:
+            log_response(
+                "%s: %s", answer.reason_phrase, path, response=answer, request=request
+            )
+        return answer
+
+
+def _route(method: str, path: str) -> Route:
+    found = resolve(path)
+    func: Any = found.func
+    return Route(func.view_class, func.view_initkwargs, found.url_name or "", method.lower())
+
+
+def _answered(route: Route, request: Any, given: Mapping[str, str]) -> Answer:
+    view = route.view(**route.options)
+    view.begin(request)
+    try:
+        view.check(request.method)
+        answer: Answer = getattr(view, route.handler)(request, **given)
+    except Exception as problem:  # the view knows all kinds
+        answer = view.handle_exception(problem)
+    return view.complete(answer, request.method, route.name)
+
+
+def is_possible() -> bool:
+    """Return whether the settings leave nothing to do that this entry omits."""
+    return (
+        conf().lean_entry
+        and not settings.DEBUG
+        and tuple(settings.MIDDLEWARE) == DONE_HERE
+        and settings.SECURE_PROXY_SSL_HEADER is None
+    )
