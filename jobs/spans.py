@@ -60,6 +60,11 @@ def producing(enqueue: Function) -> Function:
     return cast(Function, traced)
 
 
+def are_made() -> bool:
+    """Return whether calls make spans."""
+    return IS_THERE and _tracer() is not None
+
+
 def consuming(execute: Function) -> Function:
     """Run an attempt in a span `{queue} process`, linked to the job's producer."""
     if not IS_THERE:

@@ -10,6 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
 from jobs.fastpath.statements import cursor_of, direct_of
+from jobs.gather import start_collected
 from jobs.repeat import repeated
 
 
@@ -47,6 +48,7 @@ class Statements:
         for mark, part in (parts or {}).items():
             text = text.replace(f"/* {mark} */", part)
         mine = connections[DEFAULT_DB_ALIAS]
+        start_collected()  # this statement may have to wait
         return repeated(lambda: _fetched(cursor_of(mine), text, params), mine)
 
     def hot_rows(
@@ -63,6 +65,8 @@ class Statements:
         jobs/fastpath/statements.py.
         """
         text = self._whole(name, parts)
+        if on is None:
+            start_collected()  # this statement may have to wait
         mine = on or connections[DEFAULT_DB_ALIAS]
         return repeated(lambda: _run(mine, text, params), mine)
 

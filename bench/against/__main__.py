@@ -91,9 +91,7 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _version(
-    stack: ExitStack, cluster: Cluster, folder: Path, name: str, commit: str
-) -> Version:
+def _version(stack: ExitStack, cluster: Cluster, folder: Path, name: str, commit: str) -> Version:
     version = Version(name, commit, folder / name, Database(f"ojs_{name}", cluster.sockets))
     Database("postgres", cluster.sockets).run(f"CREATE DATABASE {version.database.name}")
     stack.callback(version.stop)

@@ -58,7 +58,9 @@ class Version:
                     str(self.folder / "data"))  # fmt: skip
         self._wait_until_healthy()
 
-    def begin_worker(self, queue: str = CLAIMED, *, processes: int = 2, threads: int = 50) -> Process:
+    def begin_worker(
+        self, queue: str = CLAIMED, *, processes: int = 2, threads: int = 50
+    ) -> Process:
         """Start handlers besides the loops of the server."""
         return self._begin(
             "runworker", "--no-loops", "--queues", queue, "--processes", str(processes),

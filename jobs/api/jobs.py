@@ -34,15 +34,16 @@ from jobs.domain.job import Job, JobKind
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.domain.times import format_time
 from jobs.domain.wire_bounds import MAX_BATCH, MAX_RESULT_WAIT_S
+from jobs.gather import Later, now
 from jobs.metrics import observe_enqueue
 from jobs.services.dispatch.result import job_or_wait
-from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.enqueue.enqueue import enqueue, enqueue_soon
 from jobs.services.operate.operate import change_priority
 from jobs.services.outcome.activate import activate
 from jobs.services.outcome.attempts import FailedAttempt, failed_attempts
 from jobs.services.outcome.cancel import cancel
 from jobs.services.read.find import Wanted, find_jobs, pattern
-from jobs.services.read.show import show
+from jobs.services.read.show import show, show_soon
 
 LISTED_BY = ("queue", "type", "tenant")
 STATES = [state.value for state in State]
@@ -140,15 +141,24 @@ class JobCollection(OJSView):
         stored job and its `unique` policy is `ignore`. Or `OJS-Federation-Dedupe: 1` was sent with
         a federation id that is stored.
         """
+        return now(self.post_soon(request))
+
+    def post_soon(self, request: Request) -> Later[Answer] | Answer:
+        """Begin to enqueue one job."""
         draft = job_codec.decode_job(self.body())
         self.principal.require_enqueue([(draft.queue, draft.type)])
         self.charge(1, enqueues=True)
-        job = enqueue([draft], self.caller)[0]
+        found = enqueue_soon(draft, self.caller)
+        if isinstance(found, Later):
+            return found.then(lambda job: self._answer(draft.queue, job))
+        return self._answer(draft.queue, found)
+
+    def _answer(self, queue: str, job: Job | None) -> Answer:
         if job is None:
             return Answer({"job": None, "dropped": True})
         if job.deduplicated:
             return Answer({"job": job_codec.encode_job(self.as_seen(job)), "deduplicated": True})
-        observe_enqueue(draft.queue, perf_counter() - self.began)
+        observe_enqueue(queue, perf_counter() - self.began)
         location = f"/ojs/v1/jobs/{job.id}"
         return Answer(job_codec.job_answer(job), status=201, headers={"Location": location})
 
@@ -227,7 +237,17 @@ class JobDetail(OJSView):
     @operation("getJob", {200: JOB_ANSWER}, refusals=(404,))
     def get(self, request: Request, job_id: str) -> Answer:
         """Show a job."""
-        return Answer(job_codec.job_answer(self.as_seen(self.visible(job_id))))
+        return now(self.get_soon(request, job_id))
+
+    def get_soon(self, request: Request, job_id: str) -> Later[Answer] | Answer:
+        """Begin to show a job."""
+        found = show_soon(job_id)
+        if isinstance(found, Later):
+            return found.then(self._answer)
+        return self._answer(found)
+
+    def _answer(self, job: Job) -> Answer:
+        return Answer(job_codec.job_answer(self.as_seen(self.own(job))))
 
     @operation(
         "changeJob", {200: JOB_ANSWER}, body=obj({"priority": PRIORITY}), refusals=(404, 409)
@@ -251,9 +271,12 @@ class JobDetail(OJSView):
         """Read a job the caller may see. Raises NotFound, also for another tenant's job."""
         if not is_id(job_id):
             raise NotFound.of("job", job_id)
-        job = show(job_id)
+        return self.own(show(job_id))
+
+    def own(self, job: Job) -> Job:
+        """Return a job if the caller may see it. Raises NotFound."""
         if self.principal.tenant not in {None, job.tenant}:
-            raise NotFound.of("job", job_id)
+            raise NotFound.of("job", job.id)
         return job
 
     def changeable(self, job_id: str) -> Job:

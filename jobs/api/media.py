@@ -5,3 +5,4 @@ JSON_TYPE = "application/json"
 OJS_VERSION = "1.0"
 STREAM_TYPE = "text/event-stream"
 SERVED = "ojs.streams"  # environ key: the server sends streams outside its request threads
+SEND = "ojs.send"  # in the environ: sends an answer after the application has returned LATER

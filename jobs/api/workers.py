@@ -18,16 +18,19 @@ from jobs.domain.claim import FetchRequest, split_queue
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.ids import is_id
 from jobs.domain.times import format_time
+from jobs.gather import Later, now
 from jobs.metrics import observe_fetch
-from jobs.queries import Claimed
+from jobs.queries import Claimed, Completed
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.dispatch.waiting import fetch_or_wait
-from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.ack import Ack, ack, ack_soon
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.read.show import kinds_of, show
 from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from jobs.services.workers.held import queues_of_worker
 from jobs.services.workers.leave import leave
+
+Outcome = Completed | OJSError
 
 HEARTBEAT_S = 5  # how often a worker should send one
 POOL_HEADER = "HTTP_X_OJS_POOL"  # applies if the body names no pool
@@ -107,12 +110,19 @@ class AckView(WorkerView):
 
     def acked(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Complete the job that a body names."""
+        return _done(now(self.acked_soon(body)))
+
+    def acked_soon(self, body: Mapping[str, Any]) -> Later[Outcome] | Outcome:
+        """Begin to complete the job that a body names."""
         wanted = worker_codec.decode_ack(body)
         self.require_answerable(wanted.job_id)
-        outcome = ack([wanted])[0]
-        if isinstance(outcome, OJSError):
-            raise outcome
-        return worker_codec.encode_ack(outcome)
+        return ack_soon(wanted)
+
+
+def _done(outcome: Outcome) -> dict[str, Any]:
+    if isinstance(outcome, OJSError):
+        raise outcome
+    return worker_codec.encode_ack(outcome)
 
 
 class AckJob(AckView):
@@ -121,7 +131,14 @@ class AckJob(AckView):
     @operation("ackJob", {200: schemas.ACKED}, body=schemas.ACK, refusals=(404, 409))
     def post(self, request: Request) -> Answer:
         """Complete a job."""
-        return Answer(self.acked(self.body()))
+        return now(self.post_soon(request))
+
+    def post_soon(self, request: Request) -> Later[Answer] | Answer:
+        """Begin to complete a job."""
+        found = self.acked_soon(self.body())
+        if isinstance(found, Later):
+            return found.then(lambda outcome: Answer(_done(outcome)))
+        return Answer(_done(found))
 
 
 class AckOwnPath(AckView):

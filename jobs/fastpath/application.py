@@ -1,7 +1,7 @@
 """A WSGI application with little work around each request."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.core.cache import close_caches
 from django.core.handlers.base import reset_urlconf
@@ -10,10 +10,15 @@ from django.db import DEFAULT_DB_ALIAS, close_old_connections, connections, rese
 from django.http import FileResponse, HttpResponse
 
 from jobs.api.answer import Answer
+from jobs.api.media import SEND
 from jobs.fastpath.handler import Handler
+from jobs.gather import start_collected
 
 if TYPE_CHECKING:
     from jobs.fastpath.entry import Entry
+
+
+LATER: Final = iter(())  # the body of an answer that comes later, by the function of the environ
 
 
 class Application:
@@ -30,11 +35,15 @@ class Application:
         """Answer a request."""
         mine: Any = connections[DEFAULT_DB_ALIAS]  # of the engine ojs_project.database
         mine.close_if_suspect()
-        if self._entry is not None and (answer := self._entry.answer(environ)) is not None:
-            status = f"{answer.status_code} {answer.reason_phrase}"
-            start_response(status, list(answer.headers.items()))
-            _look_after_connection()
-            return [answer.content]
+        if self._entry is not None:
+            found = self._entry.answer(environ, _later(environ))
+            if found is not None:
+                _look_after_connection()
+                if isinstance(found, Answer):
+                    start_response(*_head(found))
+                    return [found.content]
+                return LATER
+        start_collected()  # this request may have to wait
         response = self._handler(environ, start_response)
         if isinstance(
             response, Answer
@@ -49,6 +58,15 @@ class Application:
             return response
         response.close()
         return body
+
+
+def _later(environ: dict[str, Any]) -> Callable[[Answer], None] | None:
+    send = environ.get(SEND)
+    return send and (lambda answer: send(*_head(answer), answer.content))
+
+
+def _head(answer: Answer) -> tuple[str, list[tuple[str, str]]]:
+    return f"{answer.status_code} {answer.reason_phrase}", list(answer.headers.items())
 
 
 def reduce_receivers() -> None:

@@ -7,6 +7,7 @@ needs more of Django, takes the usual way.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
@@ -21,6 +22,7 @@ from jobs.api.problems import plain_error
 from jobs.conf import conf
 from jobs.domain.errors import OJSError
 from jobs.domain.ids import PATTERN, new_id
+from jobs.gather import Later
 
 FIRST_ERROR: Final = 400  # of HTTP statuses
 HOT: Final = {
@@ -40,6 +42,13 @@ JOB: Final = "/ojs/v1/jobs/"  # before an id: GET of one job
 # middleware whose work this module does itself
 DONE_HERE: Final = ("jobs.api.transport.Transport", "ojs_project.middleware.PagesOnly")
 
+
+class Waiting(Enum):
+    """The place of an answer that comes later."""
+
+    FOR_STATEMENT = auto()
+
+
 Refusal = Callable[[Any], OJSError | None]
 
 
@@ -51,6 +60,7 @@ class Route:
     options: Mapping[str, Any]
     name: str
     handler: str
+    is_later: bool  # the handler may answer later
 
 
 class LeanRequest:
@@ -102,8 +112,10 @@ class Entry:
         self._job = _route("GET", JOB + new_id())
         self._determines = transport.is_used()
 
-    def answer(self, environ: dict[str, Any]) -> Answer | None:
-        """Answer a request."""
+    def answer(
+        self, environ: dict[str, Any], later: Callable[[Answer], None] | None = None
+    ) -> Answer | Waiting | None:
+        """Answer a request. If its statement is shared, `later` gets the answer instead."""
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         route = self._routes.get((method, path))
         if route is not None:
@@ -116,29 +128,64 @@ class Entry:
             return None
         request: Any = LeanRequest(environ, method, path)
         problem = (self._determines and transport.determine(request)) or self._refusal(request)
-        answer = plain_error(problem, request) if problem else _answered(route, request, given)
-        if answer.status_code >= FIRST_ERROR:
-            log_response(
-                "%s: %s", answer.reason_phrase, path, response=answer, request=request
-            )
-        return answer
+        if problem:
+            return _logged(plain_error(problem, request), request)
+        return _answered(route, request, given, later)
 
 
 def _route(method: str, path: str) -> Route:
     found = resolve(path)
-    func: Any = found.func
-    return Route(func.view_class, func.view_initkwargs, found.url_name or "", method.lower())
+    view: Any = getattr(found.func, "view_class")  # noqa: B009 - functions have no such member
+    name = method.lower()
+    is_later = hasattr(view, f"{name}_soon")
+    options = found.func.view_initkwargs
+    return Route(
+        view, options, found.url_name or "", f"{name}_soon" if is_later else name, is_later
+    )
 
 
-def _answered(route: Route, request: Any, given: Mapping[str, str]) -> Answer:
+def _answered(
+    route: Route,
+    request: Any,
+    given: Mapping[str, str],
+    later: Callable[[Answer], None] | None,
+) -> Answer | Waiting:
     view = route.view(**route.options)
     view.begin(request)
-    try:
+
+    def completed(outcome: Callable[[], Answer]) -> Answer:
+        try:
+            answer = outcome()
+        except Exception as problem:  # the view knows all kinds
+            answer = view.handle_exception(problem)
+        return _logged(view.complete(answer, request.method, route.name), request)
+
+    def begin() -> Any:
         view.check(request.method)
-        answer: Answer = getattr(view, route.handler)(request, **given)
-    except Exception as problem:  # the view knows all kinds
-        answer = view.handle_exception(problem)
-    return view.complete(answer, request.method, route.name)
+        return getattr(view, route.handler)(request, **given)
+
+    if not route.is_later:
+        return completed(begin)
+    try:
+        found = begin()
+    except Exception as problem:
+        return completed(lambda problem=problem: _raise(problem))
+    if not isinstance(found, Later):
+        return completed(lambda: found)
+    if later is None:
+        return completed(found.now)
+    found.submit(lambda outcome: later(completed(outcome)))
+    return Waiting.FOR_STATEMENT
+
+
+def _raise(problem: Exception) -> Answer:
+    raise problem
+
+
+def _logged(answer: Answer, request: Any) -> Answer:
+    if answer.status_code >= FIRST_ERROR:
+        log_response("%s: %s", answer.reason_phrase, request.path, response=answer, request=request)
+    return answer
 
 
 def is_possible() -> bool:

@@ -26,6 +26,9 @@ def stored_job(row: Any) -> Job:
     )  # fmt: skip
 
 
+SKIPPING = (("unless locked", "skip_locked"),)
+
+
 class Completed(NamedTuple):
     """One job that was acknowledged."""
 
@@ -38,11 +41,14 @@ class Completed(NamedTuple):
 
 
 def complete(
-    acks: bytes, *, watched: bool, heard_ms: int | None
+    acks: bytes, *, watched: bool, heard_ms: int | None, skips_locked: bool = False
 ) -> tuple[list[Completed], list[str]]:
-    """End active jobs held as stated; returns them and the ids of watched jobs left untouched."""
+    """End active jobs held as stated; returns them and the ids of watched jobs left untouched.
+
+    `skips_locked`: jobs whose lease another transaction has locked are left untouched, too.
+    """
     params = {"acks": acks.decode(), "watched": watched, "heard_ms": heard_ms}
-    rows = run_pooled("complete", params)
+    rows = run_pooled("complete", params, SKIPPING if skips_locked else ())
     done = [Completed(row[0], *row[1:6]) for row in rows if row[1] is not None]
     return done, [row[0] for row in rows if row[1] is None]
 

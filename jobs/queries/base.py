@@ -15,12 +15,14 @@ statements = Statements(Path(__file__).resolve().parent.parent / "sql")
 run, run_hot = statements.rows, statements.hot_rows
 
 
-def run_pooled(name: str, params: Mapping[str, Any]) -> list[Any]:
+def run_pooled(
+    name: str, params: Mapping[str, Any], parts: tuple[tuple[str, str], ...] = ()
+) -> list[Any]:
     """Run a statement of a request on a connection of the pool, where it is planned once."""
     if not (bounds.serves_requests() and is_usable()):
-        return run_hot(name, params)
+        return run_hot(name, params, parts)
     with borrowed() as lent:
-        return run_hot(name, params, on=lent)
+        return run_hot(name, params, parts, lent)
 
 
 def as_json(rows: object) -> str:

@@ -19,10 +19,12 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from time import monotonic
 from typing import Any, Final
 
+from jobs.api.media import SEND
 from jobs.api.transport import HEALTH
 from jobs.domain.errors import (
     BackendError,
@@ -30,12 +32,14 @@ from jobs.domain.errors import (
     OJSError,
     RequestTimeout,
 )
+from jobs.fastpath.application import LATER
+from jobs.gather import PATIENCE_S, is_crowded, start_collected, start_late
 from ojs_project.serving.connections import Connection, base_environ
 from ojs_project.serving.limits import Limits
 from ojs_project.serving.register import BUSY, READABLE, RETRY, WRITABLE, Register
 from ojs_project.serving.request_queue import RequestQueue
 from ojs_project.serving.requests import Environ, Held, Reader, Request
-from ojs_project.serving.responses import Started, refusal, whole
+from ojs_project.serving.responses import Headers, Started, refusal, whole
 from ojs_project.serving.streams import Stream
 
 logger = logging.getLogger("ojs.http")
@@ -136,7 +140,13 @@ class Server:
     def _work(self) -> None:
         poll, take, listeners = self._epoll.poll, self._register.take, self._listeners
         while not self._is_over:
-            for number, _ in poll(-1, 1):
+            # first all requests that have arrived, then the statements that they share
+            events = poll(0, 1)
+            if not events:
+                start_collected()
+                events = poll(PATIENCE_S if is_crowded() else -1, 1)
+                start_late()
+            for number, _ in events:
                 connection = take(number)
                 try:
                     if connection is not None:
@@ -281,23 +291,48 @@ class Server:
         """Answer one request; True if the next request of the connection is complete."""
         request = connection.reader.complete.popleft()
         started = Started()
+        request.environ[SEND] = partial(self._answer_later, connection, request)
         try:
             try:
                 body = self._application(request.environ, started)
             finally:
                 self._bodies.take_back(request.size)
+            if body is LATER:
+                return False
             if not isinstance(body, list):
                 self._stream(connection, request, started, body)
                 return False
-            connection.ends = (
-                not request.keeps_alive or connection.reader.is_closing or self._is_draining
-            )
-            method = request.environ["REQUEST_METHOD"]
-            response = whole(started, b"".join(body), method, ends=connection.ends)
+            response = self._response(connection, request, started, b"".join(body))
         except Exception:
             logger.exception("http.failed")
             self._refuse(connection, BackendError("the server failed to answer"))
             return False
+        return self._is_sent(connection, response)
+
+    def _answer_later(
+        self, connection: Connection, request: Request, status: str, headers: Headers, body: bytes
+    ) -> None:
+        """Send the answer of a request whose statement was shared, from any thread."""
+        try:
+            started = Started()
+            started(status, headers)
+            response = self._response(connection, request, started, body)
+            if self._is_sent(connection, response):
+                self._enter(connection)
+        except Exception:
+            logger.exception("http.broken")
+            self._register.close(connection)
+
+    def _response(
+        self, connection: Connection, request: Request, started: Started, body: bytes
+    ) -> bytes:
+        connection.ends = (
+            not request.keeps_alive or connection.reader.is_closing or self._is_draining
+        )
+        return whole(started, body, request.environ["REQUEST_METHOD"], ends=connection.ends)
+
+    def _is_sent(self, connection: Connection, response: bytes) -> bool:
+        """Send a response; True if the next request of the connection is complete."""
         if connection.send(response):
             return self._is_ready(connection)
         self._register.close(connection)

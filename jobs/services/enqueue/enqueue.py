@@ -13,9 +13,10 @@ from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.domain.tracing import TRACE
 from jobs.extensions import EnqueueHooks, implementers
+from jobs.gather import Later
 from jobs.middleware import Wrapper, enqueue_wrappers
 from jobs.repeat import repeated
-from jobs.services.enqueue import backpressure, dedupe
+from jobs.services.enqueue import backpressure, dedupe, single
 from jobs.services.enqueue.resolve_times import resolve_times
 from jobs.services.enqueue.store import store
 
@@ -32,7 +33,28 @@ def enqueue(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> list[Job | N
     transaction the jobs become claimable with its commit. Raises OJSError, with an index, when a
     draft is refused or an id is taken; then nothing was stored.
     """
-    prepared = prepared_drafts(drafts, caller)
+    return _enqueued(drafts, prepared_drafts(drafts, caller), caller)
+
+
+def enqueue_soon(draft: JobDraft, caller: Caller) -> Later[Job | None] | Job | None:
+    """Begin to store one draft, as `enqueue` does; its statement may be shared.
+
+    Raises OJSError as `enqueue` does, now or with the later result.
+    """
+    if spans.are_made():
+        return enqueue([draft], caller)[0]
+    (prepared,) = prepared_drafts([draft], caller)
+    if prepared is None:
+        return None
+    begun = single.begin(prepared, caller)
+    if begun is None:
+        return _enqueued([draft], [prepared], caller)[0]
+    return begun.then(lambda job: job or _enqueued([draft], [prepared], caller)[0])
+
+
+def _enqueued(
+    drafts: Sequence[JobDraft], prepared: Sequence[JobDraft | None], caller: Caller
+) -> list[Job | None]:
     places = [n for n, draft in enumerate(prepared) if draft is not None]
     kept = [draft for draft in prepared if draft is not None]
     try:

@@ -1,6 +1,6 @@
 """Insert the rows of admitted drafts with one statement.
 
-Single drafts of several threads share a statement: see `gather.py`.
+Single drafts of several requests share a statement: see jobs/gather.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ from jobs.domain.states import CODES, State
 from jobs.domain.times import format_time
 from jobs.domain.unique import OnConflict
 from jobs.domain.written import Written, written
+from jobs.gather import Gathering
 from jobs.queries import Checking
 from jobs.services.enqueue import unique
-from jobs.services.enqueue.gather import Gathering
 from jobs.services.lanes import configuration, lanes, limits
 
 AVAILABLE = CODES[State.AVAILABLE]
@@ -39,7 +39,7 @@ def insert(
     texts = [written(draft) for draft in drafts]
     limited = limits.of_drafts(drafts)
     for attempt in range(TRIES):
-        lane_keys = [_key(draft, limited.get(draft.id), config.types) for draft in drafts]
+        lane_keys = [key_of(draft, limited.get(draft.id), config.types) for draft in drafts]
         try:
             # Inside the caller's transaction this is a savepoint. A taken id must not spoil the
             # transaction, and a new lane must not stay locked while the next try waits for locks
@@ -47,7 +47,7 @@ def insert(
             with transaction.atomic() if connection.in_atomic_block else nullcontext():
                 by_key = lanes.resolve(lane_keys)
                 rows = [
-                    _row(n, draft, text, by_key[key], request)
+                    row_of(n, draft, text, by_key[key], request)
                     for n, (draft, text, key) in enumerate(
                         zip(drafts, texts, lane_keys, strict=True)
                     )
@@ -62,7 +62,7 @@ def insert(
                 raise
             lanes.clear_cache()
             continue
-        return [_job(drafts[row.n], texts[row.n], row) if row.state else row for row in placed]
+        return [job_of(drafts[row.n], texts[row.n], row) if row.state else row for row in placed]
     raise AssertionError("the loop returns or raises")
 
 
@@ -84,7 +84,7 @@ def _place(
 ) -> list[queries.Placed]:
     """Store rows. Raises Stale: with a stale configuration version nothing is stored."""
     if may_gather and len(rows) == 1 and checking is Checking.NONE:
-        placed = _gathering.ask((version, rows[0]))
+        placed = gathering.ask((version, rows[0]))
     else:
         defers = lanes.defers_waking()
         placed = queries.enqueue(rows, config_version=version, checking=checking, wake=not defers)
@@ -96,16 +96,18 @@ def _place(
     return placed
 
 
-def _key(draft: JobDraft, own: int | None, of_types: Mapping[str, int]) -> LaneKey:
+def key_of(draft: JobDraft, own: int | None, of_types: Mapping[str, int]) -> LaneKey:
+    """Return the key of a draft's lane; `own` is the id of the limit that the draft names."""
     limited = () if own is None else (own,)
     if draft.type in of_types:
         limited = tuple(sorted((*limited, of_types[draft.type])))
     return LaneKey(draft.queue, draft.priority, draft.tenant, draft.route, limited)
 
 
-def _row(
+def row_of(
     n: int, draft: JobDraft, text: Written, lane_id: int, request: str | None
 ) -> dict[str, Any]:
+    """Return the row of a draft, as the insert reads it."""
     row = {
         "n": n,
         "id": draft.id,
@@ -173,10 +175,11 @@ def _store_gathered(
     return placed
 
 
-_gathering = Gathering(_store_gathered, OperationalError)
+gathering = Gathering(_store_gathered, OperationalError)
 
 
-def _job(draft: JobDraft, text: Written, place: queries.Placed) -> Job:
+def job_of(draft: JobDraft, text: Written, place: queries.Placed) -> Job:
+    """Return the job that a draft has become."""
     return Job(
         id=draft.id,
         type=draft.type,

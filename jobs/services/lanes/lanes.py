@@ -38,6 +38,11 @@ def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
     return found
 
 
+def cached(key: LaneKey) -> int | None:
+    """Return the lane id of a key if this process knows it."""
+    return _ids.get(key)
+
+
 def identities(jobs: Collection[Job]) -> dict[str, LaneKey]:
     """Return the keys of the jobs' present or last lanes, by job id."""
     lane_ids = {job.id: job.lane_id for job in jobs}

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from django.db import transaction
+from django.db import OperationalError, transaction
 
 from jobs import queries
 from jobs.conf import conf
+from jobs.connection_pool import is_usable
 from jobs.domain import jsonio
 from jobs.domain.errors import OJSError
 from jobs.domain.states import CODES, State
 from jobs.domain.transition import Transition
+from jobs.gather import Gathering, Later
 from jobs.repeat import repeated
 from jobs.services.outcome.follow import follow
 from jobs.services.outcome.refusal import refusals
@@ -45,6 +47,27 @@ def ack(acks: Sequence[Ack]) -> list[queries.Completed | OJSError]:
     missing = {item.job_id: item.worker_id for item in acks if item.job_id not in done}
     refused = refusals("ack", missing) if missing else {}
     return [done.get(item.job_id) or refused[item.job_id] for item in acks]
+
+
+def ack_soon(item: Ack) -> Later[queries.Completed | OJSError] | queries.Completed | OJSError:
+    """Begin to complete a job, as `ack` does; the statement may be shared."""
+    if not is_usable():
+        return ack([item])[0]
+    # `ack` decides about a job that is watched, locked by another transaction, or refused
+    return Later(_acks, item, lambda outcome: outcome() or ack([item])[0])
+
+
+def _complete(acks: Sequence[Ack]) -> list[queries.Completed | None]:
+    first = {item.job_id: item for item in reversed(acks)}
+    rows, _ = queries.complete(
+        _encode(list(first.values())), watched=False, heard_ms=conf().heard_ms,
+        skips_locked=len(acks) > 1,
+    )  # fmt: skip
+    done = {row.id: row for row in rows}
+    return [done.get(item.job_id) if first[item.job_id] is item else None for item in acks]
+
+
+_acks = Gathering(_complete, OperationalError)
 
 
 def _complete_watched(acks: Sequence[Ack]) -> list[queries.Completed]:

@@ -2,10 +2,14 @@
 
 from collections.abc import Collection, Sequence
 
+from django.db import OperationalError
+
 from jobs import queries
+from jobs.connection_pool import is_usable
 from jobs.domain.errors import NotFound
 from jobs.domain.ids import is_id
 from jobs.domain.job import Job, JobKind
+from jobs.gather import Gathering, Later, Outcome
 from jobs.models import Job as Row
 
 
@@ -15,6 +19,28 @@ def show(job_id: str) -> Job:
     if job is None:
         raise NotFound.of("job", job_id)
     return job
+
+
+def show_soon(job_id: str) -> Later[Job] | Job:
+    """Begin to read a job, as `show` does; the statement may be shared. Raises NotFound."""
+    if not is_id(job_id) or not is_usable():
+        return show(job_id)
+
+    def finish(outcome: Outcome[Job | None]) -> Job:
+        job = outcome()
+        if job is None:
+            raise NotFound.of("job", job_id)
+        return job
+
+    return Later(_reads, job_id, finish)
+
+
+def _read(ids: Sequence[str]) -> list[Job | None]:
+    found = queries.jobs(list(dict.fromkeys(ids)))
+    return [found.get(job_id) for job_id in ids]
+
+
+_reads = Gathering(_read, OperationalError)
 
 
 def show_many(ids: Sequence[str]) -> list[Job]:

@@ -16,7 +16,7 @@ WITH ack AS MATERIALIZED (
      WHERE l.id = ANY (ARRAY(SELECT id FROM ack))  -- the planner estimates `ack` at a hundred rows
        AND (a.worker_id IS NULL OR l.worker_id IS NULL OR l.worker_id = a.worker_id)
        AND (a.attempt IS NULL OR l.attempt = a.attempt)
-     ORDER BY l.id FOR UPDATE OF l
+     ORDER BY l.id FOR UPDATE OF l /* unless locked */
 ), ended AS (
     DELETE FROM ojs_lease AS l USING held AS h WHERE l.id = h.id AND h.ends
     RETURNING l.*, h.has_result, h.result

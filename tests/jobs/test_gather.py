@@ -1,4 +1,4 @@
-"""Joined single enqueues of several threads: jobs/services/enqueue/gather.py."""
+"""Joined single enqueues of several threads: jobs/gather.py."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -11,13 +11,13 @@ from django.db import connection, transaction
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
-from jobs import connection_pool, queries
+from jobs import connection_pool, gather, queries
 from jobs.domain.caller import Caller
 from jobs.domain.errors import Duplicate
+from jobs.gather import Gathering
 from jobs.models import Job, Ready
-from jobs.services.enqueue import gather, insert
+from jobs.services.enqueue import insert
 from jobs.services.enqueue.enqueue import enqueue
-from jobs.services.enqueue.gather import Gathering
 from jobs.services.lanes import configuration, lanes
 from tests.concurrency import DEADLINE_S, at_once, threads
 from tests.factories import DraftFactory
@@ -197,7 +197,7 @@ def asked(gathering: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any
         seen.extend(asked)
         return insert._store_gathered(asked)
 
-    monkeypatch.setattr(insert._gathering, "_run", keep)
+    monkeypatch.setattr(insert.gathering, "_run", keep)
     put(queue="first")
     version, row = seen[0]
 
