@@ -17,7 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from jobs.conf import conf
 
 # The statements of these connections find their rows by indexes, whatever the parameters are. A
-# plan per call would take longer than the statement, and a plan made for empty tables must not stay.
+# plan per call would take longer than the statement. A plan made for empty tables must not stay.
 PLANNED_ONCE: Final = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off"
 
 _idle: list[BaseDatabaseWrapper] = []  # the most recently used is the last

@@ -14,6 +14,8 @@ from threading import Lock
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
+from jobs import baton
+
 PATIENCE_S = 0.005
 MOST = 64  # items of a group
 
@@ -67,6 +69,7 @@ class Gathering(Generic[Item, Answer]):
 
     def ask(self, item: Item) -> Answer:
         """Return the answer to `item`. Raises what `run` raises."""
+        baton.pass_on()  # statements of other threads may take long
         seat: _Seat[Item, Answer] = _Seat(item, None)
         if group := self._join(seat):
             self._lead(group)
@@ -205,10 +208,16 @@ def now(found: "T | Later[T]") -> T:
 
 
 def start_collected() -> None:
-    """Run what this and other threads have collected: before a thread waits for anything else."""
+    """Run the items that threads have collected."""
     while _collecting:
         for gathering in _copied(_collecting):
             gathering.start()
+
+
+def prepare_wait() -> None:
+    """Prepare this thread for a wait of any length: others must not depend on it."""
+    start_collected()
+    baton.pass_on()
 
 
 def start_late() -> None:

@@ -9,6 +9,7 @@ import psycopg
 from django.db import Error, InterfaceError, OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from jobs import baton
 from jobs.domain.sqlstates import MISTAKE, Refusal, refusal_of
 
 T = TypeVar("T")
@@ -47,6 +48,7 @@ def repeated(run: Callable[[], T], on: BaseDatabaseWrapper | None = None, tries:
             mine = on or connection
             if mine.in_atomic_block or not mine.autocommit:
                 raise
+        baton.pass_on()
         # other transactions need a moment; a random one, so that two do not meet again
         threading.Event().wait(random.random() * PAUSE_S * attempt)  # noqa: S311 - no secret
     raise AssertionError("the loop returns or raises")

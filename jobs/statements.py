@@ -10,7 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
 from jobs.fastpath.statements import cursor_of, direct_of
-from jobs.gather import start_collected
+from jobs.gather import prepare_wait, start_collected
 from jobs.repeat import repeated
 
 
@@ -48,7 +48,7 @@ class Statements:
         for mark, part in (parts or {}).items():
             text = text.replace(f"/* {mark} */", part)
         mine = connections[DEFAULT_DB_ALIAS]
-        start_collected()  # this statement may have to wait
+        prepare_wait()
         return repeated(lambda: _fetched(cursor_of(mine), text, params), mine)
 
     def hot_rows(
@@ -66,7 +66,7 @@ class Statements:
         """
         text = self._whole(name, parts)
         if on is None:
-            start_collected()  # this statement may have to wait
+            start_collected()
         mine = on or connections[DEFAULT_DB_ALIAS]
         return repeated(lambda: _run(mine, text, params), mine)
 

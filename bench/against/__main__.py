@@ -10,7 +10,6 @@ import signal
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -37,13 +36,13 @@ class Side:
     """The slices of one version on one path."""
 
     slices: list[Measured] = field(default_factory=list)
-    cpu: Counter[str] = field(default_factory=Counter)
+    cpu: usage.Seconds = field(default_factory=dict)
     jobs: int = 0
 
-    def add(self, measured: Measured, cpu: Counter[str]) -> None:
+    def add(self, measured: Measured, cpu: usage.Seconds) -> None:
         """Take one slice."""
         self.slices.append(measured)
-        self.cpu += cpu
+        self.cpu = usage.total((self.cpu, cpu))
         self.jobs += measured.jobs
 
 
@@ -119,7 +118,7 @@ def _compare(
 
 def _slice(
     name: str, clients: int, version: Version, cluster: Cluster, seconds: float
-) -> tuple[Measured, Counter[str]]:
+) -> tuple[Measured, usage.Seconds]:
     """Load a version for some seconds; returns the result and the CPU seconds by part."""
     if name in WORKER:
         return _worked(WORKER[name], version, cluster, seconds)
@@ -132,7 +131,7 @@ def _slice(
 
 def _worked(
     tenants: int, version: Version, cluster: Cluster, seconds: float
-) -> tuple[Measured, Counter[str]]:
+) -> tuple[Measured, usage.Seconds]:
     """Let `runworker` work for some seconds."""
     worker_backlog(version.port, round(WORKER_RATE * (seconds + 1)), tenants)
     process = version.begin_worker()
@@ -150,12 +149,14 @@ def _worked(
     return Measured(before - after, took), used
 
 
-def _cpu(version: Version, cluster: Cluster) -> Counter[str]:
+def _cpu(version: Version, cluster: Cluster) -> usage.Seconds:
     postmaster = int((cluster.data / "postmaster.pid").read_text().split()[0])
-    found = usage.of_database(postmaster, version.database.name)
-    for process in version.processes:
-        found += usage.of_server(process.pid)
-    return found
+    return usage.total(
+        [
+            usage.of_database(postmaster, version.database.name),
+            *(usage.of_server(process.pid) for process in version.processes),
+        ]
+    )
 
 
 def _waiting(version: Version) -> int:
@@ -181,7 +182,8 @@ def _lines(name: str, clients: int, sides: dict[str, Side]) -> Iterator[str]:
     late = {share: " / ".join(_late(sides[s], share) for s in sides) for share in (0.5, 0.99)}
     yield (
         f"{name:12} {clients or '':>3} {rate['base']:9,.0f} {rate['this']:9,.0f}"
-        f" {median(ratios):6.2f} {ratios[0]:5.2f}-{ratios[-1]:<5.2f} {late[0.5]:>12} {late[0.99]:>12}"
+        f" {median(ratios):6.2f} {ratios[0]:5.2f}-{ratios[-1]:<5.2f}"
+        f" {late[0.5]:>12} {late[0.99]:>12}"
         f"   {_cpu_text(base)} -> {_cpu_text(this)}"
     )
 

@@ -1,13 +1,13 @@
 """CPU time by part of a server: HTTP, loops, worker, PostgreSQL, and the load generator."""
 
 import os
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 from bench.memory import PROC, below
 
+Seconds = dict[str, float]  # CPU time by part
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 PARTS: Final = (  # the first part with a word of the command line
     ("HTTP", ("gunicorn", "granian")),
@@ -16,31 +16,43 @@ PARTS: Final = (  # the first part with a word of the command line
 )
 
 
-def of_server(pid: int) -> Counter[str]:
+def of_server(pid: int) -> Seconds:
     """Return the CPU seconds of a server's processes so far, by part."""
-    found: Counter[str] = Counter()
+    found: Seconds = {}
     for each in [pid, *below(pid)]:
         command = _command(each)
         part = next((part for part, words in PARTS if any(w in command for w in words)), "other")
-        found[part] += _seconds(each)
+        found[part] = found.get(part, 0.0) + _seconds(each)
     return found
 
 
-def of_database(postmaster: int, name: str) -> Counter[str]:
+def of_database(postmaster: int, name: str) -> Seconds:
     """Return the CPU seconds of PostgreSQL's processes: sessions of one database, and others."""
-    found: Counter[str] = Counter()
+    found: Seconds = {}
     for each in below(postmaster):
         command = _command(each)
         if f" {name} " in command:
-            found["PostgreSQL"] += _seconds(each)
+            part = "PostgreSQL"
         elif "[" not in command:  # no session: writers of pages and WAL, autovacuum
-            found["PostgreSQL's writers"] += _seconds(each)
+            part = "PostgreSQL's writers"
+        else:
+            continue
+        found[part] = found.get(part, 0.0) + _seconds(each)
     return found
 
 
-def difference(after: Mapping[str, float], before: Mapping[str, float]) -> Counter[str]:
+def total(parts: Iterable[Mapping[str, float]]) -> Seconds:
+    """Return the sum of CPU seconds by part."""
+    found: Seconds = {}
+    for one in parts:
+        for part, seconds in one.items():
+            found[part] = found.get(part, 0.0) + seconds
+    return found
+
+
+def difference(after: Mapping[str, float], before: Mapping[str, float]) -> Seconds:
     """Return the CPU seconds between two looks."""
-    return Counter({part: max(0.0, s - before.get(part, 0.0)) for part, s in after.items()})
+    return {part: max(0.0, s - before.get(part, 0.0)) for part, s in after.items()}
 
 
 def _command(pid: int) -> str:

@@ -13,7 +13,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from bench.database import Database
-from bench.names import CLAIMED, TIMED
+from bench.names import CLAIMED
 from bench.stack import END_S, START_S, Process, StackError, free_port
 from jobs.worker.tether import tied
 
@@ -58,13 +58,11 @@ class Version:
                     str(self.folder / "data"))  # fmt: skip
         self._wait_until_healthy()
 
-    def begin_worker(
-        self, queue: str = CLAIMED, *, processes: int = 2, threads: int = 50
-    ) -> Process:
+    def begin_worker(self, *, processes: int = 2, threads: int = 50) -> Process:
         """Start handlers besides the loops of the server."""
         return self._begin(
-            "runworker", "--no-loops", "--queues", queue, "--processes", str(processes),
-            "--concurrency", str(threads if queue != TIMED else 10),
+            "runworker", "--no-loops", "--queues", CLAIMED, "--processes", str(processes),
+            "--concurrency", str(threads),
         )  # fmt: skip
 
     def end(self, process: Process) -> None:

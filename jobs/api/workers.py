@@ -110,7 +110,8 @@ class AckView(WorkerView):
 
     def acked(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Complete the job that a body names."""
-        return _done(now(self.acked_soon(body)))
+        found: Outcome = now(self.acked_soon(body))
+        return _done(found)
 
     def acked_soon(self, body: Mapping[str, Any]) -> Later[Outcome] | Outcome:
         """Begin to complete the job that a body names."""

@@ -12,7 +12,6 @@ from django.http import FileResponse, HttpResponse
 from jobs.api.answer import Answer
 from jobs.api.media import SEND
 from jobs.fastpath.handler import Handler
-from jobs.gather import start_collected
 
 if TYPE_CHECKING:
     from jobs.fastpath.entry import Entry
@@ -29,6 +28,13 @@ class Application:
         self._handler = Handler()
         self._entry = entry
 
+    def is_hot(self, environ: dict[str, Any]) -> bool:
+        """Return whether the entry answers a request, which then waits only for short statements.
+
+        Other waits of such a request call `prepare_wait` first.
+        """
+        return self._entry is not None and self._entry.is_hot(environ)
+
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
     ) -> Iterable[bytes]:
@@ -43,7 +49,6 @@ class Application:
                     start_response(*_head(found))
                     return [found.content]
                 return LATER
-        start_collected()  # this request may have to wait
         response = self._handler(environ, start_response)
         if isinstance(
             response, Answer

@@ -112,36 +112,39 @@ class Entry:
         self._job = _route("GET", JOB + new_id())
         self._determines = transport.is_used()
 
+    def is_hot(self, environ: dict[str, Any]) -> bool:
+        """Return whether this entry answers a request."""
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        is_known = (method, path) in self._routes or (
+            method == "GET" and path.startswith(JOB) and PATTERN.fullmatch(path, len(JOB))
+        )
+        return bool(is_known and "HTTP_COOKIE" not in environ and not environ.get("SCRIPT_NAME"))
+
     def answer(
         self, environ: dict[str, Any], later: Callable[[Answer], None] | None = None
     ) -> Answer | Waiting | None:
         """Answer a request. If its statement is shared, `later` gets the answer instead."""
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
-        route = self._routes.get((method, path))
-        if route is not None:
-            given = {}
-        elif method == "GET" and path.startswith(JOB) and PATTERN.fullmatch(path, len(JOB)):
+        if not self.is_hot(environ):
+            return None
+        route, given = self._routes.get((method, path)), {}
+        if route is None:
             route, given = self._job, {"job_id": path[len(JOB) :]}
-        else:
-            return None
-        if "HTTP_COOKIE" in environ or environ.get("SCRIPT_NAME"):
-            return None
         request: Any = LeanRequest(environ, method, path)
         problem = (self._determines and transport.determine(request)) or self._refusal(request)
         if problem:
-            return _logged(plain_error(problem, request), request)
+            refused: Any = plain_error(problem, request)
+            return _logged(refused, request)
         return _answered(route, request, given, later)
 
 
 def _route(method: str, path: str) -> Route:
     found = resolve(path)
-    view: Any = getattr(found.func, "view_class")  # noqa: B009 - functions have no such member
-    name = method.lower()
-    is_later = hasattr(view, f"{name}_soon")
-    options = found.func.view_initkwargs
-    return Route(
-        view, options, found.url_name or "", f"{name}_soon" if is_later else name, is_later
-    )
+    func: Any = found.func
+    name, soon = method.lower(), f"{method.lower()}_soon"
+    is_later = hasattr(func.view_class, soon)
+    handler = soon if is_later else name
+    return Route(func.view_class, func.view_initkwargs, found.url_name or "", handler, is_later)
 
 
 def _answered(
@@ -169,7 +172,8 @@ def _answered(
     try:
         found = begin()
     except Exception as problem:
-        return completed(lambda problem=problem: _raise(problem))
+        refused = problem  # Python deletes the name of a handler
+        return completed(lambda: _raise(refused))
     if not isinstance(found, Later):
         return completed(lambda: found)
     if later is None:

@@ -1,6 +1,7 @@
 """Run statements on the cursor that is kept with a connection, or by libpq's own calls."""
 
 import re
+import select
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -12,8 +13,10 @@ from psycopg import Error, OperationalError, adapters, errors
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader, PyFormat, Transformer
 from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
-from psycopg.pq.abc import PGresult
+from psycopg.pq.abc import PGconn, PGresult
 from psycopg.types.string import TextLoader
+
+from jobs import baton
 
 KEPT, DIRECT = "ojs_cursor", "ojs_direct"
 PLACE = re.compile(r"%\((\w+)\)s")
@@ -98,6 +101,8 @@ class Direct:
         self._transformer = Transformer(cursor)
         self._prepared: dict[str, tuple[bytes, tuple[str, ...]]] = {}
         self._number = 0
+        self._arrives = select.poll()
+        self._arrives.register(cursor.connection.fileno(), select.POLLIN)
         # of a cursor that counts its statements: jobs/fastpath/cursors.py
         self._looked_after: Callable[[Callable[[], list[Any]]], list[Any]] = getattr(
             cursor, "direct", lambda run: run()
@@ -127,7 +132,26 @@ class Direct:
         name, places = self._prepared.get(text) or self._prepare(text)
         values = [params[place] for place in places]
         given = self._transformer.dump_sequence(values, [PyFormat.TEXT] * len(values))
-        return self._checked(self._connection.pgconn.exec_prepared(name, given))
+        line = self._connection.pgconn
+        if not baton.is_held():
+            return self._checked(line.exec_prepared(name, given))
+        line.send_query_prepared(name, given)
+        line.flush()
+        if not self._arrives.poll(baton.SHORT_MS):
+            baton.pass_on()
+        result = self._next_result(line)
+        while self._next_result(line) is not None:
+            pass
+        if result is None:
+            raise OperationalError(line.get_error_message())
+        return self._checked(result)
+
+    def _next_result(self, line: PGconn) -> PGresult | None:
+        """Return the next result when it has arrived; libpq itself would wait with the lock."""
+        while line.is_busy():
+            self._arrives.poll()
+            line.consume_input()
+        return line.get_result()
 
     def _prepare(self, text: str) -> tuple[bytes, tuple[str, ...]]:
         places: dict[str, int] = {}

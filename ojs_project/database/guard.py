@@ -18,7 +18,7 @@ import psycopg
 from psycopg.errors import ConnectionTimeout
 from psycopg.pq import ExecStatus
 
-from jobs import bounds
+from jobs import baton, bounds
 
 TICK_S: Final = 0.25  # between two checks of running statements
 PROOF_S: Final = 2.0  # bound for the answer to the probe that ends an outage
@@ -109,6 +109,7 @@ class Connection(psycopg.Connection[Any]):
 
     def wait(self, *args: Any, **kwargs: Any) -> Any:
         """Wait for the server within the bound: statements, commits and rollbacks of psycopg."""
+        baton.pass_on()  # of a statement that is not one of the hot path
         wait = super().wait
         return self.within(bounds.answer_s(self.most_s), lambda: wait(*args, **kwargs))
 

@@ -24,6 +24,7 @@ from math import inf
 from time import monotonic
 from typing import Any, Final
 
+from jobs import baton
 from jobs.api.media import SEND
 from jobs.api.transport import HEALTH
 from jobs.domain.errors import (
@@ -33,7 +34,7 @@ from jobs.domain.errors import (
     RequestTimeout,
 )
 from jobs.fastpath.application import LATER
-from jobs.gather import PATIENCE_S, is_crowded, start_collected, start_late
+from jobs.gather import PATIENCE_S, is_crowded, prepare_wait, start_collected, start_late
 from ojs_project.serving.connections import Connection, base_environ
 from ojs_project.serving.limits import Limits
 from ojs_project.serving.register import BUSY, READABLE, RETRY, WRITABLE, Register
@@ -66,10 +67,11 @@ class Server:
         threads: int,
         limits: Limits,
         is_trusted: Callable[[str], bool],
+        is_hot: Callable[[Environ], bool] = lambda _: False,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         """Take listening sockets; nothing is accepted before `start`."""
-        self._application = application
+        self._application, self._is_hot = application, is_hot
         self._listeners = {listener.fileno(): listener for listener in listeners}
         self._limits = limits
         self._tls = tls
@@ -80,6 +82,7 @@ class Server:
         self._woken = os.eventfd(0, os.EFD_NONBLOCK)
         self._paused: list[int] = []  # listeners, while the process has no free file descriptor
         self._is_over = self._is_draining = False
+        self._baton = threading.Lock()  # of the thread that waits for events and handles them
         self._pool = [
             threading.Thread(target=self._work, name=f"ojs-http-{n}", daemon=True)
             for n in range(threads + 2)
@@ -140,13 +143,7 @@ class Server:
     def _work(self) -> None:
         poll, take, listeners = self._epoll.poll, self._register.take, self._listeners
         while not self._is_over:
-            # first all requests that have arrived, then the statements that they share
-            events = poll(0, 1)
-            if not events:
-                start_collected()
-                events = poll(PATIENCE_S if is_crowded() else -1, 1)
-                start_late()
-            for number, _ in events:
+            for number, _ in self._events(poll):
                 connection = take(number)
                 try:
                     if connection is not None:
@@ -157,6 +154,22 @@ class Server:
                     logger.exception("http.broken")
                     if connection is not None:
                         self._register.close(connection)
+        baton.pass_on()
+
+    def _events(self, poll: Callable[[float, int], list[tuple[int, int]]]) -> list[tuple[int, int]]:
+        """Wait for the baton and for an event; first start the statements that requests share."""
+        if not baton.is_held():
+            start_collected()
+            self._baton.acquire()
+            baton.hold(self._baton.release)
+        if events := poll(0, 1):  # requests that have arrived join the statements
+            return events
+        start_collected()
+        if not baton.is_held():  # a statement took long
+            return []
+        events = poll(PATIENCE_S if is_crowded() else -1, 1)
+        start_late()
+        return events
 
     def _accept(self, number: int) -> None:
         listener = self._listeners[number]
@@ -292,6 +305,8 @@ class Server:
         request = connection.reader.complete.popleft()
         started = Started()
         request.environ[SEND] = partial(self._answer_later, connection, request)
+        if not self._is_hot(request.environ):
+            prepare_wait()
         try:
             try:
                 body = self._application(request.environ, started)

@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict
 from threading import Lock
 
+from jobs import baton
 from jobs.domain import hashers
 
 KEPT_S = 60.0
@@ -26,6 +27,7 @@ def verify(secret: str, stored: bytes) -> bool:
     until = _entries.get(entry)
     if until is not None and time.monotonic() < until:
         return True
+    baton.pass_on()
     if not hashers.matches(secret, stored):
         return False
     with _lock:

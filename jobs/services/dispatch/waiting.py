@@ -15,6 +15,7 @@ from django.db import Error, connections
 
 from jobs.conf import conf
 from jobs.domain.claim import FetchRequest
+from jobs.gather import prepare_wait
 from jobs.queries import Claimed
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.workers import draining
@@ -95,6 +96,7 @@ def fetch_or_wait(request: FetchRequest, wait_ms: int) -> Claimed:
     if not slots.acquire(blocking=False):
         return fetch(request)
     try:
+        prepare_wait()
         return _wait(request, monotonic() + wait_ms / 1000)
     finally:
         slots.release()

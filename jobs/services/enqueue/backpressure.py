@@ -19,6 +19,7 @@ from jobs.domain.errors import QueueFull
 from jobs.domain.events import Kind
 from jobs.domain.queues import WARNING, Bound
 from jobs.domain.written import written
+from jobs.gather import prepare_wait
 from jobs.queries import Load
 from jobs.services.lanes.configuration import Configuration
 from jobs.services.outcome.drop import drop
@@ -186,6 +187,7 @@ def or_wait(store: Callable[[], T], caller: Caller) -> T:
                     waits = waits or _slots.acquire(blocking=False)
                     left = until - monotonic()
                     if waits and left > 0:
+                        prepare_wait()
                         threading.Event().wait(min(LOOK_S, left))
                         continue
                 _record_refusal(problem)

@@ -27,54 +27,56 @@ def begin(draft: JobDraft, caller: Caller) -> Later[Job | None] | None:
     The result is None if the draft has to take the other way after all, because a cached fact was
     stale. Nothing is stored then.
     """
-    if draft.id_given or draft.unique is not None or draft.rate_limit is not None:
-        return None
     config = configuration.cache.latest
-    if config is None or draft.queue not in config.queues or not is_usable():
+    if config is None or not _may_be_plain(draft, config):
         return None
     try:
-        found = _row(draft, caller, config)
+        (draft,) = configuration.apply(config, [draft])
+        if _is_examined([draft], caller, config.version):
+            return None
     except OJSError:  # the other way reports it
         return None
-    if found is None:
+    lane_id = lanes.cached(insert.key_of(draft, None, config.types))
+    if lane_id is None:
         return None
-    draft, text, row = found
+    text = written(draft)
+    row = insert.row_of(0, draft, text, lane_id, caller.request_id)
 
     def finish(outcome: Outcome[list[Placed]]) -> Job | None:
-        try:
-            placed = outcome()
-        except DatabaseError as problem:
-            if lanes.is_gone(problem):
-                lanes.clear_cache()
-                return None
-            undone = refusal(problem)
-            if undone is not None and undone.may_repeat:
-                return None
-            raise
+        placed = _placed(outcome)
         return insert.job_of(draft, text, placed[0]) if placed else None
 
     return Later(insert.gathering, (config.version, row), finish)
 
 
-def _row(
-    draft: JobDraft, caller: Caller, config: configuration.Configuration
-) -> tuple[JobDraft, insert.Written, dict[str, object]] | None:
-    drafts = [draft]
-    for extension in implementers(EnqueueHooks.dedupe):
-        if extension.dedupe(drafts, caller):
-            return None
-    (draft,) = drafts = configuration.apply(config, drafts)
-    if config.of(draft.queue).bound is not None:
-        return None
-    if extensions.refusals(drafts, caller, config.version):
-        return None
-    for hooks in implementers(EnqueueHooks.assign_version_keys):
-        hooks.assign_version_keys(drafts, config.version)
-    for hooks in implementers(EnqueueHooks.needs_admission):
-        if hooks.needs_admission(drafts, caller, config.version):
-            return None
-    lane_id = lanes.cached(insert.key_of(draft, None, config.types))
-    if lane_id is None:
-        return None
-    text = written(draft)
-    return draft, text, insert.row_of(0, draft, text, lane_id, caller.request_id)
+def _may_be_plain(draft: JobDraft, config: configuration.Configuration) -> bool:
+    is_special = draft.id_given or draft.unique is not None or draft.rate_limit is not None
+    is_known = draft.queue in config.queues and config.of(draft.queue).bound is None
+    return not is_special and is_known and is_usable()
+
+
+def _is_examined(drafts: list[JobDraft], caller: Caller, version: int) -> bool:
+    """Set version keys; returns whether an extension refuses, counts or deduplicates a draft."""
+    if any(hooks.dedupe(drafts, caller) for hooks in implementers(EnqueueHooks.dedupe)):
+        return True
+    if extensions.refusals(drafts, caller, version):
+        return True
+    for extension in implementers(EnqueueHooks.assign_version_keys):
+        extension.assign_version_keys(drafts, version)
+    return any(
+        hooks.needs_admission(drafts, caller, version)
+        for hooks in implementers(EnqueueHooks.needs_admission)
+    )
+
+
+def _placed(outcome: Outcome[list[Placed]]) -> list[Placed]:
+    try:
+        return outcome()
+    except DatabaseError as problem:
+        if lanes.is_gone(problem):
+            lanes.clear_cache()
+            return []
+        undone = refusal(problem)
+        if undone is not None and undone.may_repeat:
+            return []
+        raise
