@@ -10,7 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
 from jobs.fastpath.statements import cursor_of, direct_of
-from jobs.gather import prepare_wait, start_collected
+from jobs.gather import prepare_wait
 from jobs.repeat import repeated
 
 
@@ -66,7 +66,7 @@ class Statements:
         """
         text = self._whole(name, parts)
         if on is None:
-            start_collected()
+            prepare_wait()
         mine = on or connections[DEFAULT_DB_ALIAS]
         return repeated(lambda: _run(mine, text, params), mine)
 

@@ -110,7 +110,7 @@ class AckView(WorkerView):
 
     def acked(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Complete the job that a body names."""
-        found: Outcome = now(self.acked_soon(body))
+        found: Any = now(self.acked_soon(body))
         return _done(found)
 
     def acked_soon(self, body: Mapping[str, Any]) -> Later[Outcome] | Outcome:

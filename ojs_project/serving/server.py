@@ -67,11 +67,11 @@ class Server:
         threads: int,
         limits: Limits,
         is_trusted: Callable[[str], bool],
-        is_hot: Callable[[Environ], bool] = lambda _: False,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         """Take listening sockets; nothing is accepted before `start`."""
-        self._application, self._is_hot = application, is_hot
+        self._application = application
+        self._is_hot: Callable[[Environ], bool] = getattr(application, "is_hot", lambda _: False)
         self._listeners = {listener.fileno(): listener for listener in listeners}
         self._limits = limits
         self._tls = tls

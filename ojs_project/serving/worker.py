@@ -71,7 +71,6 @@ class OJSWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
             [listener.sock for listener in self.sockets],
             threads=self.cfg.threads,
             limits=limits,
-            is_hot=getattr(self.wsgi, "is_hot", lambda _: False),
             is_trusted=lambda client: peers.is_within(client, trusted),
             tls=ssl_context(self.cfg) if self.cfg.is_ssl else None,
         )

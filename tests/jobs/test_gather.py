@@ -11,14 +11,19 @@ from django.db import connection, transaction
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
-from jobs import connection_pool, gather, queries
+from jobs import bounds, connection_pool, gather, queries
 from jobs.domain.caller import Caller
-from jobs.domain.errors import Duplicate
-from jobs.gather import Gathering
+from jobs.domain.claim import FetchRequest
+from jobs.domain.errors import Duplicate, OJSError
+from jobs.domain.states import CODES, State
+from jobs.gather import Gathering, now
 from jobs.models import Job, Ready
+from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue import insert
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import configuration, lanes
+from jobs.services.outcome.ack import Ack, ack_soon
+from jobs.services.read.show import show_soon
 from tests.concurrency import DEADLINE_S, at_once, threads
 from tests.factories import DraftFactory
 from tests.processes import until
@@ -306,3 +311,127 @@ def test_who_asked_is_kept_with_each_job() -> None:
 
     assert job is not None
     assert Job.objects.get(id=job.id).request_id == "req_mine"
+
+
+# --- items without a thread -----------------------------------------------------------------------
+
+
+def collected(gathering: Gathering[int, int], *items: int) -> list[int]:
+    """Submit items; returns the list that gets their answers."""
+    answers: list[int] = []
+    for item in items:
+        gathering.submit(item, lambda outcome: answers.append(outcome()))
+    return answers
+
+
+def test_items_of_one_thread_are_collected_until_it_starts_them(road: Road) -> None:
+    road.is_open.set()
+    gathering = Gathering(road)
+    answers = collected(gathering, 1, 2, 3)
+    assert (answers, road.groups) == ([], [])
+
+    gather.start_collected()
+
+    assert (answers, road.groups) == ([10, 20, 30], [[1, 2, 3]])
+    assert (gathering._under_way, gathering._waiting) == (0, [])
+
+
+def test_items_that_come_meanwhile_follow_in_the_same_thread(road: Road) -> None:
+    gathering = Gathering(road)
+    answers = collected(gathering, 1)
+    with threads(1) as start:
+        leading = start(gather.start_collected)
+        until(lambda: road.groups == [[1]])
+        more = collected(gathering, 2, 3)
+        gather.start_collected()
+        assert more == []
+        road.is_open.set()
+        leading.result()
+
+    assert (answers, more, road.groups) == ([10], [20, 30], [[1], [2, 3]])
+    assert not gather.is_crowded() or gathering not in gather._crowded
+
+
+def test_a_waiting_thread_takes_over_the_items_that_wait_with_it(road: Road) -> None:
+    gathering = Gathering(road)
+    with threads(2) as start:
+        first = start(lambda: gathering.ask(1))
+        until(lambda: gathering._under_way == 1)
+        answers = collected(gathering, 2)
+        second = start(lambda: gathering.ask(3))
+        until(lambda: len(gathering._waiting) == 2)
+        road.is_open.set()
+
+        assert [first.result(), second.result()] == [10, 30]
+
+    assert (answers, sorted(road.groups[1])) == ([20], [2, 3])
+
+
+def test_items_do_not_wait_longer_than_patience_lasts(
+    road: Road, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "PATIENCE_S", 0)
+    gathering = Gathering(road)
+    with threads(2) as start:
+        first = start(lambda: gathering.ask(1))
+        until(lambda: gathering._under_way == 1)
+        answers = collected(gathering, 2)
+        assert gather.is_crowded()
+        late = start(gather.start_late)
+        until(lambda: len(road.groups) == 2)
+        road.is_open.set()
+        first.result(), late.result()
+
+    assert (answers, road.groups) == ([20], [[1], [2]])
+    gather.start_late()
+    assert gathering not in gather._crowded
+
+
+def test_a_refused_item_gets_its_own_problem(road: Road) -> None:
+    road.is_open.set()
+    road.fails[2] = ValueError("two")
+    gathering = Gathering(road)
+    outcomes: list[Any] = []
+    for item in (1, 2):
+        gathering.submit(item, outcomes.append)
+
+    gather.start_collected()
+
+    assert outcomes[0]() == 10
+    with pytest.raises(ValueError, match="two"):
+        outcomes[1]()
+
+
+def test_a_later_result_is_made_of_its_parts(road: Road) -> None:
+    road.is_open.set()
+    later = gather.Later(Gathering(road), 4, lambda outcome: outcome() + 1).then(str)
+    found: list[str] = []
+
+    later.submit(lambda outcome: found.append(outcome()))
+    gather.start_collected()
+
+    assert [*found, later.now(), gather.now("there")] == ["41", "41", "there"]
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("gathering")
+def test_no_hot_statement_is_planned_per_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobs.bounds._Process.work", bounds.Work.REQUESTS)
+    for _ in range(8):
+        job_id = put(queue="hot")
+        claimed = fetch(FetchRequest(("hot",), 1, worker_id="w1"))
+        assert now(show_soon(job_id)).state == CODES[State.ACTIVE]
+        assert [job.id for job in claimed.jobs] == [job_id]
+        assert not isinstance(now(ack_soon(Ack(job_id))), OJSError)
+    (lent,) = connection_pool._idle
+
+    with lent.cursor() as cursor:
+        cursor.execute(
+            "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE name LIKE 'ojs_%'"
+        )
+        plans = cursor.fetchall()
+
+    assert len(plans) == 3  # enqueue, read, ack
+    assert all(generic >= 8 and custom == 0 for generic, custom in plans)
