@@ -10,7 +10,7 @@ ARGS ?=
 
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run demo-federation test lint types licences bench bench-console screenshots fairness faults lock clean
+.PHONY: setup run demo-federation test lint types licences bench bench-against bench-console screenshots fairness faults lock clean
 
 setup: $(VENV)/.installed
 
@@ -51,6 +51,10 @@ licences: $(VENV)/.dev
 
 bench: setup
 	$(BIN)/python -m bench $(ARGS)
+
+# this version against another, in turns: make bench-against BASE=v0.2.0 ARGS="--paths enqueue,get"
+bench-against: setup
+	$(BIN)/python -m bench.against $(BASE) $(ARGS)
 
 # what each page of the console takes with ten million jobs
 bench-console: $(VENV)/.dev
