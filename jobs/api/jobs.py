@@ -8,6 +8,7 @@ import orjson
 from rest_framework.request import Request
 
 from jobs.api import job_codec, members
+from jobs.api.access import Principal
 from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
@@ -247,7 +248,7 @@ class JobDetail(OJSView):
         return self._answer(found)
 
     def _answer(self, job: Job) -> Answer:
-        return Answer(job_codec.job_answer(self.as_seen(self.own(job))))
+        return Answer(job_codec.job_answer(self.as_seen(own(self.principal, job))))
 
     @operation(
         "changeJob", {200: JOB_ANSWER}, body=obj({"priority": PRIORITY}), refusals=(404, 409)
@@ -271,19 +272,20 @@ class JobDetail(OJSView):
         """Read a job the caller may see. Raises NotFound, also for another tenant's job."""
         if not is_id(job_id):
             raise NotFound.of("job", job_id)
-        return self.own(show(job_id))
-
-    def own(self, job: Job) -> Job:
-        """Return a job if the caller may see it. Raises NotFound."""
-        if self.principal.tenant not in {None, job.tenant}:
-            raise NotFound.of("job", job.id)
-        return job
+        return own(self.principal, show(job_id))
 
     def changeable(self, job_id: str) -> Job:
         """Read a job the caller may change. Raises NotFound, PermissionDenied."""
         job = self.visible(job_id)
         self.principal.require_jobs("change jobs", [JobKind(job.queue, job.type)])
         return job
+
+
+def own(principal: Principal, job: Job) -> Job:
+    """Return a job if the caller may see it. Raises NotFound."""
+    if principal.tenant not in {None, job.tenant}:
+        raise NotFound.of("job", job.id)
+    return job
 
 
 class JobActivation(JobDetail):

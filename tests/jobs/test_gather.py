@@ -349,7 +349,8 @@ def test_items_that_come_meanwhile_follow_in_the_same_thread(road: Road) -> None
         leading.result()
 
     assert (answers, more, road.groups) == ([10], [20, 30], [[1], [2, 3]])
-    assert not gather.is_crowded() or gathering not in gather._crowded
+    gather.start_late()
+    assert gathering not in gather._crowded
 
 
 def test_a_waiting_thread_takes_over_the_items_that_wait_with_it(road: Road) -> None:

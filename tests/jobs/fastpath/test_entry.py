@@ -49,7 +49,7 @@ ASKED: list[tuple[str, str, Any, dict[str, str]]] = [
     ("GET", "/ojs/v1/jobs/0190a5b0-0000-7000-8000-000000000000", None, {}),
     ("POST", "/ojs/v1/jobs", b"{", {}),
     ("POST", "/ojs/v1/jobs", {"type": "no spaces", "args": []}, {}),
-    ("POST", "/ojs/v1/jobs", {"type": "a", "args": [], "priority": "high"}, {}),
+    ("POST", "/ojs/v1/jobs", {"type": "a", "args": [], "priority": []}, {}),
     ("POST", "/ojs/v1/jobs", JOB, {"OJS-Version": "9.0"}),
     ("POST", "/ojs/v1/jobs", JOB, {"Host": "rebound.example"}),
     ("POST", "/ojs/v1/jobs?x=%00", JOB, {}),
