@@ -19,7 +19,7 @@ from tests.conftest import ROOT, statements_in
 
 APPS = sorted(path.parent for name in ("queries.py", "queries") for path in ROOT.glob(f"*/{name}"))
 SQL = sorted(path for app in APPS for path in (app / "sql").rglob("*.sql"))
-RUN = r"\b(?:_rows|_hot_rows|run|run_hot)\('(\w+)'"
+RUN = r"\b(?:_rows|_hot_rows|run|run_hot|run_pooled)\('(\w+)'"
 FUNCTIONS_FOLDER = ROOT / "jobs" / "sql" / "functions"
 FUNCTIONS = sorted(FUNCTIONS_FOLDER.rglob("*.sql"))
 FUNCTIONS.remove(FUNCTIONS_FOLDER / "types.sql")
@@ -287,6 +287,7 @@ def test_no_published_case_is_in_the_repository() -> None:
 
 # --- loops ----------------------------------------------------------------------------------------
 
+ARRIVES = "libpq says when the answer is complete; the server's bounds end a statement"
 THREAD = "runs until its process or thread is told to end"
 SHRINKS = "each turn takes from what was there at the start"
 PAGES = "each turn goes on behind the last; what is added meanwhile is met once"
@@ -311,6 +312,8 @@ WHILE = {
     "jobs/api/live.py": THREAD,
     "jobs/api/follow.py": PAGES,
     "jobs/fastpath/deferred_metrics.py": THREAD,
+    "jobs/fastpath/statements.py": ARRIVES,
+    "jobs/gather.py": SHRINKS,
     "jobs/loops.py": THREAD,
     "jobs/management/commands/migrate.py": TIMED,
     "jobs/services/access/api_keys.py": SHRINKS,
