@@ -18,13 +18,13 @@ CREATE TYPE ojs_pick AS (
     -- The low-water mark: the `seq` of the lane's jobs is at least `low` - 128. Null: a job has
     -- returned, so no mark holds.
     low bigint,
-    -- The `ctid` of the lane's row; null: the claim has not locked it. A search by id could read many
-    -- dead index entries.
+    -- The `ctid` of the lane's row; null: the claim has not locked it. A search by id could read
+    -- many dead index entries.
     place tid,
     rank smallint, job tid, position int);
 
--- The state of a claim. Steps take it and return it changed. A look at a queue picks lanes and hands
--- out their jobs; a claim looks at a queue until `quota` is 0 or `is_done`.
+-- The state of a claim. Steps take it and return it changed. A look at a queue picks lanes and
+-- hands out their jobs; a claim looks at a queue until `quota` is 0 or `is_done`.
 CREATE TYPE ojs_claim_state AS (
     -- State of the whole claim.
     -- `now` is read anew after each wait for a lock. `need`: how many more jobs the claim may give.
@@ -35,8 +35,8 @@ CREATE TYPE ojs_claim_state AS (
     -- Lanes of a reached limit whose `on_limit` is not `wait`, with the number of jobs. The caller
     -- applies that policy to them.
     over_limit jsonb,
-    -- Lanes that the rest of the claim skips: they have no job, all their jobs are expired or locked,
-    -- or another claim holds the lane.
+    -- Lanes that the rest of the claim skips: they have no job, all their jobs are expired or
+    -- locked, or another claim holds the lane.
     exhausted bigint[],
     -- Reached limits whose `on_limit` is `wait`; when the limit found last opens by itself.
     reached bigint[], reached_until timestamptz,
@@ -50,8 +50,8 @@ CREATE TYPE ojs_claim_state AS (
     own_lanes bigint[],  -- The lanes of the request's tenant and version keys.
     is_hinted boolean,  -- Low-water marks bound the look.
     closed bigint[],  -- `reached`, and limits that another claim has locked.
-    -- The rank of the lanes whose limit another claim has locked. The queue gives no jobs of a larger
-    -- rank, because jobs of that limit may come first.
+    -- The rank of the lanes whose limit another claim has locked. The queue gives no jobs of a
+    -- larger rank, because jobs of that limit may come first.
     busy_rank smallint,
     -- State of one look at the queue.
     -- `is_done`: the queue has nothing to give; `is_again`: something changed, look again.
@@ -61,7 +61,8 @@ CREATE TYPE ojs_claim_state AS (
     -- The first one or two eligible lanes; for a tenant, all of its lanes with the head's rank.
     -- ojs_pick_ordered and ojs_pick_fair replace them by the lanes that they found.
     candidates bigint[],
-    -- The queue has no other eligible lane; for a tenant, no other of its lanes has the head's rank.
+    -- The queue has no other eligible lane; for a tenant, no other of its lanes has the head's
+    -- rank.
     is_alone boolean,
     is_ordered boolean, empty bigint[], behind bigint[],  -- See ojs_in_order.
     -- The claim has locked the picked lanes, except `unlocked_lanes`, and charges them. False in an
@@ -90,8 +91,8 @@ CREATE TYPE ojs_rotation AS (
     taken int[],  -- Number of jobs that the queue gave so far.
     wants int[],  -- Number of jobs that the queue's turns ask for.
     turn_order int[],  -- The position of the queue of each turn.
-    -- The first position of a round through the queues: 1, or 0 for a statement for all queues with a
-    -- single lane before it.
+    -- The first position of a round through the queues: 1, or 0 for a statement for all queues with
+    -- a single lane before it.
     first int,
     is_visited boolean,  -- The claim looked at a queue in this round.
     is_agreed boolean,  -- Each queue gave the jobs that its turns ask for.

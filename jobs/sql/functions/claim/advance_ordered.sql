@@ -1,6 +1,6 @@
--- ojs_advance_ordered: raise the virtual time of ordered lanes to the `seq` of their first job. Jobs
--- that other claims have locked count too, because such a claim may roll back. Returns whether the
--- claim may hold a lane.
+-- ojs_advance_ordered: raise the virtual time of ordered lanes to the `seq` of their first job.
+-- Jobs that other claims have locked count too, because such a claim may roll back. Returns whether
+-- the claim may hold a lane.
 -- Locks: the lanes (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_advance_ordered(p_lanes bigint[], p_now timestamptz) RETURNS boolean
 LANGUAGE plpgsql AS $$

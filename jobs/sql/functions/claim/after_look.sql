@@ -1,7 +1,7 @@
--- ojs_after_look: decide where the claim looks next, and update the lanes of this look. p_got is the
--- number of jobs that the look handed out. It retires empty lanes, clears marks of returned jobs and
--- raises ordered lanes. ojs_claim_jobs does not call it after the usual look: an unordered look that
--- handed out all planned jobs, from lanes without returned jobs (ADR 0025).
+-- ojs_after_look: decide where the claim looks next, and update the lanes of this look. p_got is
+-- the number of jobs that the look handed out. It retires empty lanes, clears marks of returned
+-- jobs and raises ordered lanes. ojs_claim_jobs does not call it after the usual look: an unordered
+-- look that handed out all planned jobs, from lanes without returned jobs (ADR 0025).
 -- Locks: the locks of the functions that it calls; all of them are tried.
 CREATE OR REPLACE FUNCTION ojs_after_look(request ojs_request, claim ojs_claim_state, p_got int)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
@@ -20,8 +20,8 @@ BEGIN
                                                       WHERE u.low IS NULL)) OR claim.is_holding;
     END IF;
     IF p_got < claim.planned_total OR claim.is_ordered THEN
-        -- Some lane may have no more jobs. An ordered look plans only jobs that it has found, so the
-        -- number of jobs does not show it.
+        -- Some lane may have no more jobs. An ordered look plans only jobs that it has found, so
+        -- the number of jobs does not show it.
         claim.is_holding := ojs_retire_lanes(coalesce(v_asked, claim.empty)) OR claim.is_holding;
     END IF;
 

@@ -1,10 +1,11 @@
 -- ojs_cap_limits: bound the jobs of each pick by the limits of its lane, and block lanes whose
--- limit is reached. If the limit's `on_limit` is `wait`, the rest of the claim skips all lanes of the
--- limit (`closed`). Otherwise `over_limit` names the lane: the caller drops or reschedules its jobs.
+-- limit is reached. If the limit's `on_limit` is `wait`, the rest of the claim skips all lanes of
+-- the limit (`closed`). Otherwise `over_limit` names the lane: the caller drops or reschedules its
+-- jobs.
 --
 -- Locks: the limits (exclusive, tried). If another claim has locked a limit, this claim treats the
--- limit as closed. It then takes no jobs of lower priority: the limit may still have room for its own
--- jobs, which come first.
+-- limit as closed. It then takes no jobs of lower priority: the limit may still have room for its
+-- own jobs, which come first.
 CREATE OR REPLACE FUNCTION ojs_cap_limits(claim ojs_claim_state) RETURNS ojs_claim_state
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -14,8 +15,8 @@ DECLARE
     v_limits bigint[];
     v_limit bigint;
     v_seen bigint[] := '{}'::bigint[];  -- the limits so far, locked by this claim or by another
-    -- How many more jobs each limit admits. Null: any number; 0: this look has used up the room; -1:
-    -- another claim has the lock; -2: the limit was reached before this look.
+    -- How many more jobs each limit admits. Null: any number; 0: this look has used up the room;
+    -- -1: another claim has the lock; -2: the limit was reached before this look.
     v_rooms int[] := '{}'::int[];
     v_opens timestamptz[] := '{}'::timestamptz[];
     v_n int;

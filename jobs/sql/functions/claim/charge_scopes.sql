@@ -1,7 +1,7 @@
--- ojs_charge_scopes: add the jobs that the claim is about to hand out to the costs of their tenants.
--- It serves tenants that share over more than the queue (ADR 0018). The charge must equal the number
--- of jobs handed out. So the function first locks and counts the jobs (`counted`). At position 0,
--- ojs_pick_single_lanes has already locked them.
+-- ojs_charge_scopes: add the jobs that the claim is about to hand out to the costs of their
+-- tenants. It serves tenants that share over more than the queue (ADR 0018). The charge must equal
+-- the number of jobs handed out. So the function first locks and counts the jobs (`counted`). At
+-- position 0, ojs_pick_single_lanes has already locked them.
 -- Locks: the jobs (SKIP LOCKED); the claim holds the locks of the scopes.
 CREATE OR REPLACE FUNCTION ojs_charge_scopes(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$

@@ -1,10 +1,10 @@
 -- ojs_claim_jobs: hand out available jobs in one round trip, each job once.
 --
--- A claim is a sequence of steps, which pass on the state of the claim (ojs_claim_state). A step takes
--- the state, most steps also the request, and returns the changed state. ojs_hand_out and
--- ojs_claim_signals return parts of the answer instead. types.sql describes the members of the state,
--- make_request.sql the members of the request. docs/architecture.md shows where a new rule belongs.
--- The steps and the rules that each of them applies:
+-- A claim is a sequence of steps, which pass on the state of the claim (ojs_claim_state). A step
+-- takes the state, most steps also the request, and returns the changed state. ojs_hand_out and
+-- ojs_claim_signals return parts of the answer instead. types.sql describes the members of the
+-- state, make_request.sql the members of the request. docs/architecture.md shows where a new rule
+-- belongs. The steps and the rules that each of them applies:
 --   ojs_claim_worker   the configuration version; the worker's directive, pool, tenant and load.
 --   ojs_claim_locks    the pool's cap; one claim of a pool, rotation or scope at a time.
 --   ojs_rotation_*     which queue has the next turn.
@@ -19,14 +19,14 @@
 --   ojs_turn_keep      stores the turns, from which the next claim continues.
 --   ojs_claim_signals  makes the signals of the answer.
 --
--- Locks: a claim waits only for these, in this order: the worker; the pool; the rotation; scopes; then
--- one limit or one lane. Once it may hold a limit or a lane (`is_holding`), it only tries further
--- locks, so their order does not matter and claims cannot deadlock. The file of each step states
--- its locks.
+-- Locks: a claim waits only for these, in this order: the worker; the pool; the rotation; scopes;
+-- then one limit or one lane. Once it may hold a limit or a lane (`is_holding`), it only tries
+-- further locks, so their order does not matter and claims cannot deadlock. The file of each step
+-- states its locks.
 --
--- Returns the claimed jobs. In each look at a queue they are in the order of their virtual times, in
--- an ordered queue in the order of `seq`. A last row with a null id may have `signals`, an object with
--- some of these members:
+-- Returns the claimed jobs. In each look at a queue they are in the order of their virtual times,
+-- in an ordered queue in the order of `seq`. A last row with a null id may have `signals`, an
+-- object with some of these members:
 --   directive   the worker must not fetch.
 --   stale       the configuration version of the request is out of date.
 --   pool        the request named another pool than this pool of the worker; '' for none.

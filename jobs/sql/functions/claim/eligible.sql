@@ -1,7 +1,7 @@
 -- ojs_eligible: return whether a claim may take jobs of an offered lane. Every search for lanes to
 -- pick calls it, so a rule about a lane that gives no job is a condition here. The queue rotation
--- repeats only the condition of the version key. PostgreSQL inlines the function as long as it is one
--- expression without a subquery.
+-- repeats only the condition of the version key. PostgreSQL inlines the function as long as it is
+-- one expression without a subquery.
 --
 -- Three conditions apply. The lane is not in p_exhausted. None of its limits is in p_closed (null:
 -- no limit is closed). The worker accepts its version key (p_version_keys; null: any).

@@ -1,10 +1,10 @@
 -- ojs_hand_out: hand out jobs of the picks. It moves them from `ojs_ready` to `ojs_lease`, records
--- their limits, starts and events, and charges the lanes. Returns the jobs in the order of `tag`: the
--- virtual time of the lane after the job or, in an ordered queue, the job's `seq`.
+-- their limits, starts and events, and charges the lanes. Returns the jobs in the order of `tag`:
+-- the virtual time of the lane after the job or, in an ordered queue, the job's `seq`.
 --
 -- At position 0 each pick is a locked job, and `planned` does not matter. Any other pick gives the
--- first jobs of its lane that no other transaction has locked. Their number is at most `counted`, or
--- `planned` if the claim has not counted them.
+-- first jobs of its lane that no other transaction has locked. Their number is at most `counted`,
+-- or `planned` if the claim has not counted them.
 --
 -- The claim charges the lanes if `is_locked`. If it `owes`, each lane that it has not locked gets a
 -- debt. A lane alone in its queue needs no charge, because its virtual time decides nothing.

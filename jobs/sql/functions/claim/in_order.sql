@@ -1,11 +1,12 @@
--- ojs_in_order: find and lock the oldest waiting jobs of a queue and rank, regardless of the tenant.
--- Returns their `lanes`, and in `takes` the number of jobs of each. It serves queues whose tenants are
+-- ojs_in_order: find and lock the oldest waiting jobs of a queue and rank, of any tenant. Returns
+-- their `lanes`, and in `takes` the number of jobs of each. It serves queues whose tenants are
 -- served in order; ojs_hand_out takes the jobs.
 --
--- The `vt` of an ordered lane is at most the `seq` of its first job, except for jobs that were stored
--- late. The function reads the lanes with the smallest `vt`. All jobs of the lanes that it does not
--- read come after the largest `vt` that it has read: jobs before that bound are the oldest. If it
--- finds none, or other claims hold all of them, it reads more lanes and more jobs of each lane.
+-- The `vt` of an ordered lane is at most the `seq` of its first job, except for jobs that were
+-- stored late. The function reads the lanes with the smallest `vt`. All jobs of the lanes that it
+-- does not read come after the largest `vt` that it has read: jobs before that bound are the
+-- oldest. If it finds none, or other claims hold all of them, it reads more lanes and more jobs of
+-- each lane.
 --
 -- Parameters (their names are of release 0.2.0, whose claim calls this function: see ADR 0026):
 --   p_near      the lanes to choose from; null: the lanes of p_queue and p_rank from p_vt on.
@@ -13,9 +14,9 @@
 --   p_routes    the version keys; null: any.
 --   p_lows      whether the `low` of a lane bounds its jobs.
 --
--- `empty`: lanes in which it found no job, so they may retire. `behind`: lanes whose `vt` may be much
--- smaller than the `seq` of their first job. ojs_after_look raises it, so that the next claim need not
--- read as far.
+-- `empty`: lanes in which it found no job, so they may retire. `behind`: lanes whose `vt` may be
+-- much smaller than the `seq` of their first job. ojs_after_look raises it, so that the next claim
+-- need not read as far.
 -- Locks: the jobs (SKIP LOCKED), so that a concurrent claim takes the next oldest jobs.
 CREATE OR REPLACE FUNCTION ojs_in_order(
     p_queue text, p_rank smallint, p_vt float8, p_near bigint[], p_barren bigint[], p_routes int[],
@@ -30,7 +31,8 @@ DECLARE
     v_next float8;  -- the `seq` of jobs of all lanes that it has not read is at least this
     v_cut bigint;  -- up to this `seq` it has read all jobs of its lanes
 BEGIN
-    -- Each pass reads four times as many lanes, and jobs of a lane: the eighth 16,000 times as many.
+    -- Each pass reads four times as many lanes, and jobs of a lane: the eighth 16,000 times as
+    -- many.
     FOR look IN 1 .. 8 LOOP
         IF p_near IS NULL THEN
             SELECT array_agg(z.id), CASE WHEN count(*) > v_lanes THEN max(z.vt) END

@@ -34,9 +34,9 @@
 -- Low-water marks, which only save the read of dead index entries:
 --   low_ranks, low_vts   by position of the queues: the first live lane.
 --   low_lanes, low_seqs  by lane: the first live job.
--- A mark may hide a row that was stored late, so a process omits its marks once a second. The lanes'
--- own `low` bounds a hinted look as well. The claim subtracts 128 from marks of jobs, because
--- transactions may commit in another order than their `seq`.
+-- A mark may hide a row that was stored late, so a process omits its marks once a second. The
+-- lanes' own `low` bounds a hinted look as well. The claim subtracts 128 from marks of jobs,
+-- because transactions may commit in another order than their `seq`.
 CREATE OR REPLACE FUNCTION ojs_make_request(
     queues text[], jobs int, worker text, lease_ms bigint, default_lease_ms bigint, tenant text,
     version_keys int[], pool text, pool_cap int, worker_pool text, names_pool boolean,

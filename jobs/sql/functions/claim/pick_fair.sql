@@ -1,12 +1,12 @@
 -- ojs_pick_fair: pick and lock the next lanes of the head's rank by their virtual times. The window
--- of a lane is the virtual time of `quota` + 1 of its jobs, or of a lane of weight 1 if that is less.
--- The claim picks only lanes that lie at most their window beyond the head. Otherwise it would serve
--- a lane far ahead of its share, only because other claims hold the lanes before it.
+-- of a lane is the virtual time of `quota` + 1 of its jobs, or of a lane of weight 1 if that is
+-- less. The claim picks only lanes that lie at most their window beyond the head. Otherwise it
+-- would serve a lane far ahead of its share, only because other claims hold the lanes before it.
 --
--- If these lanes are fewer than the jobs, up to 32 more lanes share the jobs (`unlocked_lanes`). Other
--- claims hold these lanes, or they lie beyond their window. The number bounds the work of a look;
--- later looks find further lanes. If other claims hold all lanes, ojs_pick_unlocked picks from
--- `unlocked_lanes`.
+-- If these lanes are fewer than the jobs, up to 32 more lanes share the jobs (`unlocked_lanes`).
+-- Other claims hold these lanes, or they lie beyond their window. The number bounds the work of a
+-- look; later looks find further lanes. If other claims hold all lanes, ojs_pick_unlocked picks
+-- from `unlocked_lanes`.
 --
 -- In a scope there are no `unlocked_lanes`: only one claim of the scope runs at a time, so no other
 -- claim holds its lanes.

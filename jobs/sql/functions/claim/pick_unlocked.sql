@@ -1,14 +1,14 @@
 -- ojs_pick_unlocked: pick lanes from which the claim takes jobs without a lock of the lanes. There
--- are two cases: the queue has a single lane, or other claims hold all `candidates`. Only the holders
--- know the current virtual times, so the candidates share by weight.
+-- are two cases: the queue has a single lane, or other claims hold all `candidates`. Only the
+-- holders know the current virtual times, so the candidates share by weight.
 --
 -- It excludes three kinds of lanes:
 -- - Lanes that another transaction has just blocked or retired.
 -- - Lanes with limits: the claim writes a reached limit to the lane, which needs the lane's lock.
 -- - Lanes whose jobs cost by duration, if there is one candidate or the claim is for one tenant. The
 --   claim may then charge nothing, and the loop `charge` would still credit short jobs.
--- If no lane remains, the claim locks the first candidate. If it must not wait for that lock, it takes
--- no jobs from the queue and names the lane in `blocked_on`.
+-- If no lane remains, the claim locks the first candidate. If it must not wait for that lock, it
+-- takes no jobs from the queue and names the lane in `blocked_on`.
 -- Locks: none, or the first lane. The claim waits for it only while it may hold no lane and no
 -- limit: otherwise two claims could wait for each other.
 CREATE OR REPLACE FUNCTION ojs_pick_unlocked(request ojs_request, claim ojs_claim_state)

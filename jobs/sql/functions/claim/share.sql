@@ -1,7 +1,7 @@
 -- ojs_share: return how many of p_quota jobs each lane gives. The n-th job of a lane has the finish
 -- tag vt + n / weight. The jobs with the smallest tags are chosen; of equal tags, the first lane's.
--- A single job goes to the first lane instead, which has the smallest virtual time: the caller passes
--- the lanes in that order. It reads no table.
+-- A single job goes to the first lane instead, which has the smallest virtual time: the caller
+-- passes the lanes in that order. It reads no table.
 CREATE OR REPLACE FUNCTION ojs_share(p_picks ojs_pick[], p_quota int) RETURNS int[]
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE

@@ -2,8 +2,8 @@
 --
 -- It first charges the debts of the locked lanes: the jobs that other claims took from a lane while
 -- they could not lock it. Other claims may be serving the `unlocked_lanes`, so their stored virtual
--- times may be too small. The function therefore treats each of them as if it had the largest virtual
--- time of all lanes.
+-- times may be too small. The function therefore treats each of them as if it had the largest
+-- virtual time of all lanes.
 -- Locks: the debts of lanes that the claim holds.
 CREATE OR REPLACE FUNCTION ojs_share_locked(claim ojs_claim_state) RETURNS ojs_claim_state
 LANGUAGE plpgsql AS $$
