@@ -70,7 +70,7 @@ CREATE TYPE ojs_claim_state AS (
     is_locked boolean,
     -- See ojs_pick_fair; `unlocked_vt`: the virtual time of the last of them.
     unlocked_lanes bigint[], unlocked_vt float8,
-    owes boolean,  -- Lanes that the claim has not locked get a debt for their jobs.
+    owes boolean,  -- The claim records a debt for jobs of lanes that it has not locked.
     indebted int[],  -- Positions of picks that were charged a debt.
     has_limited boolean, has_returned boolean,  -- Whether some pick has limits, or returned jobs.
     picks ojs_pick[], lanes bigint[],  -- The lanes of the picks.

@@ -55,7 +55,7 @@ BEGIN
         RETURN claim;
     END IF;
     IF claim.is_ordered AND claim.is_hinted THEN
-        -- The return of a job has lowered the `vt` of its lane, maybe below the low-water mark.
+        -- The return of a job may have lowered the `vt` of its lane below the low-water mark.
         PERFORM 1 FROM ojs_lane AS l
           WHERE l.queue = claim.queue AND l.ordered AND l.returned IS NOT NULL
             AND ojs_offered(l.active, l.blocked_by, l.paused)

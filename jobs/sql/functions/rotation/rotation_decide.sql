@@ -10,9 +10,9 @@ DECLARE
     v_wants int[] := array_fill(0, ARRAY[cardinality(request.queues)]);
 BEGIN
     IF NOT rotation.is_visited THEN
-        -- The last round could look at no queue, although a queue gave more jobs than its turns: an
-        -- owed turn moved to another queue. Bound each queue by the jobs that it gave, so that the
-        -- next turns agree with them.
+        -- The last round looked at no queue, but some queue gave more jobs than it now has turns: an
+        -- owed turn has moved to another queue. Bound each queue by the jobs that it gave, so that
+        -- the next turns agree with them.
         rotation.stock := rotation.taken;
     END IF;
     rotation.turn_order := ojs_turns(
