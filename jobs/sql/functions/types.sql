@@ -15,71 +15,90 @@ CREATE TYPE ojs_request AS (
 -- already locked the job, and makes one pick for each job.
 CREATE TYPE ojs_pick AS (
     lane bigint, tenant text, is_limited boolean, vt float8, weight float8,
-    low bigint,  -- No job of the lane lies below, except jobs stored late (128); null: jobs returned.
-    place tid,  -- The `ctid` of the locked row: the index may hold many dead entries.
+    -- The low-water mark: the `seq` of the lane's jobs is at least `low` - 128. Null: a job has
+    -- returned, so no mark holds.
+    low bigint,
+    -- The `ctid` of the lane's row; null: the claim has not locked it. A search by id could read
+    -- many dead index entries.
+    place tid,
     rank smallint, job tid, position int);
 
--- The state of a claim. Steps take it and return it changed. A look at a queue picks lanes and hands
--- out their jobs; a claim looks at a queue until `quota` is 0 or `is_done`.
+-- The state of a claim. Steps take it and return it changed. A look at a queue picks lanes and
+-- hands out their jobs; a claim looks at a queue until `quota` is 0 or `is_done`.
 CREATE TYPE ojs_claim_state AS (
     -- State of the whole claim.
+    -- `now` is read anew after each wait for a lock. `need`: how many more jobs the claim may give.
     now timestamptz, need int,
     is_holding boolean,  -- The claim may hold a lane or a limit, also of a lane that it skipped.
     blocked_on bigint,  -- The lock that may have hidden jobs: of a limit or, if negative, of a lane.
     opens_at timestamptz,  -- When the first of the queues' reached limits opens by itself.
-    over_limit jsonb,  -- Lanes over a limit whose policy is not to wait, with the number of jobs.
-    -- Lanes that the rest of the claim skips: all their jobs are expired or locked, or another claim
-    -- holds the lane.
+    -- Lanes of a reached limit whose `on_limit` is not `wait`, with the number of jobs. The caller
+    -- applies that policy to them.
+    over_limit jsonb,
+    -- Lanes that the rest of the claim skips: they have no job, all their jobs are expired or
+    -- locked, or another claim holds the lane.
     exhausted bigint[],
-    -- Reached limits, and when the latest of them opens by itself.
+    -- Reached limits whose `on_limit` is `wait`; when the limit found last opens by itself.
     reached bigint[], reached_until timestamptz,
     -- By position: the names under which the queues' lanes are stored; null: as in the request.
     stored_queues text[],
     signals jsonb,  -- If set, the claim ends with this answer.
     -- State of the queue at `position`; 0: of all queues at once (see ojs_pick_single_lanes).
     position int, queue text, stored_queue text, scope text,
-    quota int,  -- Number of jobs that the queue may still give.
+    quota int,  -- How many more jobs the queue may give.
     queue_limits bigint[],  -- The limit of the queue itself.
-    own_lanes bigint[],  -- The lanes of the request's tenant.
+    own_lanes bigint[],  -- The lanes of the request's tenant and version keys.
     is_hinted boolean,  -- Low-water marks bound the look.
-    closed bigint[],  -- Reached limits, and limits that another claim has locked.
-    busy_rank smallint,  -- The rank of the lanes whose limit another claim has locked.
+    closed bigint[],  -- `reached`, and limits that another claim has locked.
+    -- The rank of the lanes whose limit another claim has locked. The queue gives no jobs of a
+    -- larger rank, because jobs of that limit may come first.
+    busy_rank smallint,
     -- State of one look at the queue.
     -- `is_done`: the queue has nothing to give; `is_again`: something changed, look again.
     is_done boolean, is_again boolean,
     is_moved boolean,  -- The best job has another rank than the rotation assumed.
     rank smallint, vt float8,  -- Of the head of the queue, its first eligible lane.
-    candidates bigint[],  -- The lanes from which the look may pick.
-    is_alone boolean,  -- The queue has no other eligible lane.
+    -- The first one or two eligible lanes; for a tenant, all of its lanes with the head's rank.
+    -- ojs_pick_ordered and ojs_pick_fair replace them by the lanes that they found.
+    candidates bigint[],
+    -- The queue has no other eligible lane; for a tenant, no other of its lanes has the head's
+    -- rank.
+    is_alone boolean,
     is_ordered boolean, empty bigint[], behind bigint[],  -- See ojs_in_order.
-    is_locked boolean,  -- The claim has locked the picked lanes, except `unlocked_lanes`.
+    -- The claim has locked the picked lanes, except `unlocked_lanes`, and charges them. False in an
+    -- ordered look: it charges no lane, even if it has locked lanes with limits.
+    is_locked boolean,
     -- See ojs_pick_fair; `unlocked_vt`: the virtual time of the last of them.
     unlocked_lanes bigint[], unlocked_vt float8,
-    owes boolean,  -- Lanes that the claim has not locked get a debt for their jobs.
+    owes boolean,  -- The claim records a debt for jobs of lanes that it has not locked.
     indebted int[],  -- Positions of picks that were charged a debt.
     has_limited boolean, has_returned boolean,  -- Whether some pick has limits, or returned jobs.
     picks ojs_pick[], lanes bigint[],  -- The lanes of the picks.
-    planned int[], planned_total int,  -- Number of jobs that each pick shall give, and their sum.
-    counted int[]);  -- Number of jobs that each pick has; null: not counted before the hand-out.
+    -- The largest number of jobs that each pick may give, and their sum.
+    planned int[], planned_total int,
+    -- The number of locked jobs of each pick; null: ojs_hand_out locks the jobs.
+    counted int[]);
 
 -- The turns of the queues of a request. Arrays are by position of the queues.
 CREATE TYPE ojs_rotation AS (
     is_on boolean,  -- Some queue has a turn.
-    is_kept boolean,  -- The next claim continues from these turns.
+    is_kept boolean,  -- The claim stores the turns, and the next claim continues from them.
     stored ojs_turn,  -- The stored turns before this claim.
     slots int,  -- Number of turns, one for each job that the claim needs.
     is_open boolean[],  -- The queue seems to have jobs: see ojs_open.
     keys float8[], since bigint[], overdue boolean[],  -- The input of ojs_turns.
-    stock int[],  -- Number of jobs that a queue turned out to have; null: enough so far.
+    stock int[],  -- All jobs that the queue can give, once a shortage has shown it; null: any number.
     taken int[],  -- Number of jobs that the queue gave so far.
     wants int[],  -- Number of jobs that the queue's turns ask for.
     turn_order int[],  -- The position of the queue of each turn.
-    first int,  -- The position with which a round through the queues begins, 0 or 1.
+    -- The first position of a round through the queues: 1, or 0 for a statement for all queues with
+    -- a single lane before it.
+    first int,
     is_visited boolean,  -- The claim looked at a queue in this round.
     is_agreed boolean,  -- Each queue gave the jobs that its turns ask for.
-    -- If priorities compete over queues: the index of the latest level of each queue. A level is a
-    -- queue, a rank, and the number of jobs of the queue up to the last job of this rank; null: no
-    -- end yet.
+    -- If priorities compete over queues. A level is a part of a queue's jobs that have equal rank.
+    -- Level n is of the queue level_queues[n]. Its last job is the level_ends[n]-th that the queue
+    -- gives; null: not found yet. `levels`: the latest level of each queue.
     levels int[], level_queues int[], level_ends int[], level_ranks smallint[]);
 
 -- A row of a claim's answer: a job, or `signals` with a null id.

@@ -1,6 +1,6 @@
--- ojs_advance_ordered: store the first job's `seq` as the virtual time of ordered lanes, which
--- decides the next lane. Jobs that other claims have locked count too, because they may come back.
--- Returns whether the claim may hold a lane.
+-- ojs_advance_ordered: raise the virtual time of ordered lanes to the `seq` of their first job.
+-- Jobs that other claims have locked count too, because such a claim may roll back. Returns whether
+-- the claim may hold a lane.
 -- Locks: the lanes (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_advance_ordered(p_lanes bigint[], p_now timestamptz) RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -22,7 +22,7 @@ BEGIN
         UPDATE ojs_lane AS l
            SET vt = greatest(l.vt, v_lane.head), low = greatest(l.low, v_lane.head)
          WHERE l.ctid = v_lane.place AND v_lane.head > l.vt
-           AND l.returned IS NULL;  -- the read may precede the return of a job
+           AND l.returned IS NULL;  -- a job may have returned below `head` after the read
     END LOOP;
     RETURN v_is_holding;
 END $$

@@ -1,6 +1,7 @@
--- ojs_after_look: prepare the next look after the picks gave p_got jobs: store the findings and
--- retire empty lanes. The driver does not call it after the usual look: an unordered look that got
--- all planned jobs, of lanes without returned jobs (ADR 0025).
+-- ojs_after_look: decide where the claim looks next, and update the lanes of this look. p_got is
+-- the number of jobs that the look handed out. It retires empty lanes, clears marks of returned
+-- jobs and raises ordered lanes. ojs_claim_jobs does not call it after the usual look: an unordered
+-- look that handed out all planned jobs, from lanes without returned jobs (ADR 0025).
 -- Locks: the locks of the functions that it calls; all of them are tried.
 CREATE OR REPLACE FUNCTION ojs_after_look(request ojs_request, claim ojs_claim_state, p_got int)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
@@ -19,14 +20,16 @@ BEGIN
                                                       WHERE u.low IS NULL)) OR claim.is_holding;
     END IF;
     IF p_got < claim.planned_total OR claim.is_ordered THEN
-        -- Some lane may have no more jobs.
+        -- Some lane may have no more jobs. An ordered look plans only jobs that it has found, so
+        -- the number of jobs does not show it.
         claim.is_holding := ojs_retire_lanes(coalesce(v_asked, claim.empty)) OR claim.is_holding;
     END IF;
 
     IF claim.position = 0 THEN
         RETURN claim;
     ELSIF claim.is_hinted AND (p_got < claim.planned_total OR claim.is_ordered AND p_got = 0) THEN
-        claim.is_hinted := false;  -- jobs may lie below the low-water mark: look again without it
+        -- Jobs may lie below the low-water mark: look again without it.
+        claim.is_hinted := false;
     ELSIF claim.is_ordered THEN
         -- Other claims may have locked all jobs of the lanes that gave none.
         claim.is_done := claim.candidates IS NULL AND cardinality(claim.empty) = 0;
@@ -34,8 +37,7 @@ BEGIN
             || ARRAY(SELECT u.lane FROM unnest(claim.lanes, claim.planned) AS u (lane, n)
                       WHERE u.n = 0);
     ELSIF p_got = 0 AND claim.planned_total > 0 THEN
-        -- Look behind these lanes. Their jobs are expired or locked, so they hold back no other
-        -- lane.
+        -- Skip these lanes: all their jobs are expired or locked, so they hold back no other lane.
         claim.exhausted := claim.exhausted || v_asked;
     ELSIF p_got = 0 AND claim.reached IS NOT NULL THEN
         PERFORM ojs_block_neighbours(claim);

@@ -1,6 +1,6 @@
--- ojs_block_neighbours: block lanes behind the head that count for the limit reached last, so that
--- later claims skip them. It blocks at most a hundred lanes, because the end of a job of the limit
--- opens all lanes that it blocked.
+-- ojs_block_neighbours: block more lanes of the limit that the claim reached last, so that later
+-- claims skip them. It looks at the hundred lanes from the head on. It blocks no more lanes,
+-- because the end of a job of the limit opens all of them.
 -- Locks: the lanes (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_block_neighbours(claim ojs_claim_state) RETURNS void
 LANGUAGE plpgsql AS $$

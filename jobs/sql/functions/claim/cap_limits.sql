@@ -1,9 +1,11 @@
 -- ojs_cap_limits: bound the jobs of each pick by the limits of its lane, and block lanes whose
--- limit is reached. If the policy of a reached limit is `wait`, the rest of the claim skips all
--- lanes of the limit (`closed`). For limits with another policy, `over_limit` names the lane.
+-- limit is reached. If the limit's `on_limit` is `wait`, the rest of the claim skips all lanes of
+-- the limit (`closed`). Otherwise `over_limit` names the lane: the caller drops or reschedules its
+-- jobs.
 --
 -- Locks: the limits (exclusive, tried). If another claim has locked a limit, this claim treats the
--- limit as closed and takes no jobs of lower priority: jobs of the limit may turn out to come first.
+-- limit as closed. It then takes no jobs of lower priority: the limit may still have room for its
+-- own jobs, which come first.
 CREATE OR REPLACE FUNCTION ojs_cap_limits(claim ojs_claim_state) RETURNS ojs_claim_state
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -12,8 +14,9 @@ DECLARE
     v_at int := 0;
     v_limits bigint[];
     v_limit bigint;
-    v_seen bigint[] := '{}'::bigint[];  -- the limits so far: locked by this claim or by another
-    -- jobs left to each limit; null: any number, -1: another claim has the lock, -2: reached
+    v_seen bigint[] := '{}'::bigint[];  -- the limits so far, locked by this claim or by another
+    -- How many more jobs each limit admits. Null: any number; 0: this look has used up the room;
+    -- -1: another claim has the lock; -2: the limit was reached before this look.
     v_rooms int[] := '{}'::int[];
     v_opens timestamptz[] := '{}'::timestamptz[];
     v_n int;

@@ -1,6 +1,7 @@
--- ojs_charge_scopes: charge the tenants of the picks for the jobs that the claim is about to hand
--- out. It serves tenants that share over more than the queue (ADR 0018). The charge must equal the
--- number of jobs handed out, so the function first locks and counts the jobs: `gives`.
+-- ojs_charge_scopes: add the jobs that the claim is about to hand out to the costs of their
+-- tenants. It serves tenants that share over more than the queue (ADR 0018). The charge must equal
+-- the number of jobs handed out. So the function first locks and counts the jobs (`counted`). At
+-- position 0, ojs_pick_single_lanes has already locked them.
 -- Locks: the jobs (SKIP LOCKED); the claim holds the locks of the scopes.
 CREATE OR REPLACE FUNCTION ojs_charge_scopes(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
@@ -34,7 +35,7 @@ BEGIN
                           FOR UPDATE SKIP LOCKED) AS locked) AS h;
     END IF;
     PERFORM ojs_spend(v_scopes, v_ranks, v_tenants, coalesce(claim.counted, claim.planned), v_weights);
-    -- the rows of ojs_served; other claims of the scope wait for the end of this one
+    -- The claim now holds rows of ojs_served, so it must not wait for another claim.
     claim.is_holding := true;
     RETURN claim;
 END $$

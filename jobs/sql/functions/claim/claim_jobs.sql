@@ -1,32 +1,32 @@
 -- ojs_claim_jobs: hand out available jobs in one round trip, each job once.
 --
--- A claim is a sequence of steps, which pass on the state of the claim (ojs_claim_state). A step takes
--- the state, most steps also the request. It returns the changed state, or the answer. The other
--- functions of this folder are helpers that a step calls. types.sql describes the members of the
+-- A claim is a sequence of steps, which pass on the state of the claim (ojs_claim_state). A step
+-- takes the state, most steps also the request, and returns the changed state. ojs_hand_out and
+-- ojs_claim_signals return parts of the answer instead. types.sql describes the members of the
 -- state, make_request.sql the members of the request. docs/architecture.md shows where a new rule
 -- belongs. The steps and the rules that each of them applies:
---   ojs_claim_worker   the configuration version; the worker's standing, pool, tenant and load.
+--   ojs_claim_worker   the configuration version; the worker's directive, pool, tenant and load.
 --   ojs_claim_locks    the pool's cap; one claim of a pool, rotation or scope at a time.
 --   ojs_rotation_*     which queue has the next turn.
 --   ojs_claim_queue    pauses and the limit of a queue; opens lanes whose limit has opened by itself.
---   ojs_pick_lanes     strict priority inside a queue; the other ojs_pick_* choose lanes of that
---                      priority, and the number of jobs of each.
+--   ojs_pick_lanes     finds the highest priority in a queue; the other ojs_pick_* choose lanes of
+--                      that priority, and the number of jobs of each.
 --   ojs_cap_limits     the limits of lanes: of tenants and of jobs' keys.
---   ojs_charge_scopes  adds the jobs to the costs of their tenants in a scope; ojs_pick_fair orders
---                      the lanes of other queues by these costs (see ojs_settle).
+--   ojs_charge_scopes  adds the jobs to the costs of their tenants in a scope. Claims of the scope's
+--                      other queues order their lanes by these costs (see ojs_settle).
 --   ojs_hand_out       expiry; hands the jobs out.
 --   ojs_after_look     retires empty lanes, and decides where to look next.
 --   ojs_turn_keep      stores the turns, from which the next claim continues.
 --   ojs_claim_signals  makes the signals of the answer.
 --
--- Locks: a claim waits only for these, in this order: the worker; the pool; the rotation; scopes; then
--- one limit or one lane. Once it may hold a limit or a lane (`is_holding`), it only tries further
--- locks, so their order does not matter and claims cannot deadlock. The file of each step with
--- locks states how it takes them.
+-- Locks: a claim waits only for these, in this order: the worker; the pool; the rotation; scopes;
+-- then one limit or one lane. Once it may hold a limit or a lane (`is_holding`), it only tries
+-- further locks, so their order does not matter and claims cannot deadlock. The file of each step
+-- states its locks.
 --
--- Returns the claimed jobs; jobs of one queue are in the order of their lanes' virtual times, in an
--- ordered queue of `seq`. A last row with a null id may
--- have `signals`, an object with some of these members:
+-- Returns the claimed jobs. In each look at a queue they are in the order of their virtual times,
+-- in an ordered queue in the order of `seq`. A last row with a null id may have `signals`, an
+-- object with some of these members:
 --   directive   the worker must not fetch.
 --   stale       the configuration version of the request is out of date.
 --   pool        the request named another pool than this pool of the worker; '' for none.
@@ -66,17 +66,17 @@ BEGIN
     END IF;
 
     -- Without a rotation there is one round through the queues, in the order of the request. In a
-    -- rotation: decide all turns, take the jobs that they ask for, and decide again with the
-    -- shortages found, until turns and jobs agree. The result is the same as if each turn were
-    -- decided after the one before it.
+    -- rotation: decide all turns, and take the jobs that they ask for. If a queue has fewer jobs,
+    -- decide again, until each queue gave as many jobs as its turns ask for. The result is the same
+    -- as if the claim decided one turn after the other.
     LOOP
         IF rotation.is_on THEN
             rotation := ojs_rotation_decide(request, claim.need, rotation);
             EXIT WHEN rotation.is_agreed;
         END IF;
         -- Position 0 stands for all queues that have a single lane without limits. One statement
-        -- takes their jobs together, instead of several statements for each queue. The other queues
-        -- and any shortages follow.
+        -- takes their jobs together, instead of several statements for each queue. The loop then
+        -- takes the jobs that are still missing, queue by queue.
         FOR i IN coalesce(rotation.first, 1) .. cardinality(request.queues) LOOP
             EXIT WHEN claim.need <= 0;
             CONTINUE WHEN rotation.wants[i] <= rotation.taken[i];
@@ -86,8 +86,8 @@ BEGIN
             ELSE
                 claim.quota := claim.need;
             END IF;
-            -- Every look hands out jobs, or finds a lane or a limit that later looks skip. The bound
-            -- stops a look that does neither, which would be a fault.
+            -- Every look hands out jobs, finds a lane or a limit that later looks skip, drops the
+            -- low-water marks or locks a lane. The bound ends a loop of looks that do none of this.
             FOR look IN 1 .. 1000 LOOP
                 EXIT WHEN claim.quota <= 0;
                 IF i = 0 THEN

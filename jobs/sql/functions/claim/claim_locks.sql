@@ -1,14 +1,16 @@
--- ojs_claim_locks: take the locks for which a claim waits, and bound the claim by the pool's cap.
+-- ojs_claim_locks: take the locks that a claim must have before it looks at a queue, and bound the
+-- claim by the pool's cap.
 -- Locks, waited for, in this order:
 -- 1. The lock of the pool (exclusive), for its cap.
--- 2. The lock of the rotation (exclusive). The key of a pool's rotation is the pool: the same lock.
+-- 2. The lock of the rotation (exclusive). The rotation of a pool has the pool's lock.
 -- 3. The scopes (exclusive, in order).
--- 4. The lock that hid jobs from the previous claim (`blocked_on`: a limit, exclusive, or a lane).
--- A claim that holds the fourth lock only tries locks from then on.
+-- 4. The lock that may have hidden jobs from the previous claim (`blocked_on`): a limit (exclusive) or
+--    a lane.
+-- A claim that holds the fourth lock only tries further locks.
 CREATE OR REPLACE FUNCTION ojs_claim_locks(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 BEGIN
-    -- Count under the lock, not before it: otherwise two fetches may both see room.
+    -- Count under the lock, not before it: otherwise two claims may both see room.
     IF request.pool_cap IS NOT NULL THEN
         PERFORM pg_advisory_xact_lock(20266601, hashtext(request.pool));
         SELECT least(claim.need, request.pool_cap - count(*)) INTO claim.need

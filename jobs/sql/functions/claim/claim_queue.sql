@@ -1,9 +1,8 @@
--- ojs_claim_queue: begin with the queue at a position of the request.
+-- ojs_claim_queue: set the members of the state for the queue at p_position, and open lanes.
 --
 -- `quota` is the number of jobs that the queue may give, at most p_most (null: as many as the claim
 -- needs). It is 0 if the queue is unknown or paused, or if its limit is reached or locked by
--- another claim. Opens at most a hundred lanes whose limit has opened by itself since a claim
--- reached it.
+-- another claim. The function opens at most a hundred lanes whose limit has opened by itself.
 -- Locks: the queue's limit (exclusive). The claim waits for it while it may hold no lane and no
 -- limit, otherwise it tries it. Then the lanes that open (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_claim_queue(
@@ -52,8 +51,8 @@ BEGIN
     END IF;
 
     IF request.tenant IS NOT NULL THEN
-        -- By their keys: in the claim's order, thousands of other lanes may precede the tenant's
-        -- lanes.
+        -- Read the lanes by their keys: in the index of offered lanes, thousands of other lanes may
+        -- precede them.
         SELECT array_agg(l.id) INTO claim.own_lanes FROM ojs_lane_key AS l
          WHERE l.tenant = request.tenant AND l.queue = claim.queue
            AND (request.version_keys IS NULL OR l.route = ANY (request.version_keys));
@@ -69,7 +68,7 @@ BEGIN
                           ORDER BY m.queue, m.blocked_until LIMIT 100))
                      FOR NO KEY UPDATE SKIP LOCKED
     LOOP
-        -- A lane that has changed meanwhile is locked too, since the lock selects by id.
+        -- The SELECT may also lock a lane that another transaction has just opened.
         claim.is_holding := true;
         UPDATE ojs_lane AS l SET blocked_by = NULL, blocked_until = NULL, vt = ojs_rejoin(l),
                                  paid = CASE WHEN l.scope IS NULL THEN 0

@@ -10,7 +10,7 @@ DECLARE
     v_opens_ms bigint;
 BEGIN
     IF p_turns[1] = ALL (p_turns) THEN
-        p_turns := NULL;  -- jobs of one queue are in turn order
+        p_turns := NULL;  -- the jobs of one queue are already in order
     END IF;
     IF claim.need <= 0 THEN
         RETURN CASE WHEN p_turns IS NOT NULL THEN jsonb_build_object('turns', p_turns) END;
@@ -22,7 +22,8 @@ BEGIN
              WHERE l.queue = v_queue AND l.blocked_until IS NOT NULL
              ORDER BY l.queue, l.blocked_until LIMIT 1));
     END LOOP;
-    IF claim.opens_at IS NOT NULL THEN  -- greatest() ignores nulls
+    -- Without this condition, greatest() would ignore the null and return 0.
+    IF claim.opens_at IS NOT NULL THEN
         v_opens_ms := ceil(extract(epoch FROM greatest(claim.opens_at - clock_timestamp(), '0')) * 1000);
     END IF;
     IF NOT v_is_due AND p_turns IS NULL AND v_opens_ms IS NULL AND claim.over_limit IS NULL

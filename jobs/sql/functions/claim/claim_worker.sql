@@ -1,11 +1,11 @@
 -- ojs_claim_worker: begin a claim: check the configuration version and the worker.
 --
--- Returns `signals` if the claim must not go on (see ojs_claim_jobs), otherwise the number of jobs
--- that it needs (`need`), which the worker's load bounds. The claim is a sign of life of its
--- worker: see ojs_heard.
--- Locks: the row of the worker. The claim waits for it when it changes the pool or counts the load,
--- and while another transaction inserts the same worker. To note the sign of life it skips a locked
--- row.
+-- Sets `signals` if the claim must end here (see ojs_claim_jobs). Otherwise it sets `need`, the
+-- number of jobs that the claim may hand out. The active jobs of the worker reduce it if the claim
+-- checks the worker's concurrency. The claim is a sign of life of its worker: see ojs_heard.
+-- Locks: the row of the worker. The claim waits for it to change the pool or to count the active
+-- jobs, and while another transaction inserts the same worker. If the row is locked, the claim
+-- stores no sign of life.
 CREATE OR REPLACE FUNCTION ojs_claim_worker(request ojs_request) RETURNS ojs_claim_state
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -53,7 +53,7 @@ BEGIN
             v_pool := request.worker_pool;
         END IF;
     END IF;
-    -- checked first: the caller must learn nothing else about this worker
+    -- Check this before the other facts: the caller must learn nothing else about the worker.
     IF v_tenant <> request.caller THEN
         claim.signals := jsonb_build_object('foreign', true);
         RETURN claim;
@@ -68,7 +68,7 @@ BEGIN
     IF v_pool IS DISTINCT FROM request.worker_pool AND request.names_pool
        AND request.worker_pool IS NOT NULL
     THEN
-        -- a worker joins its first pool, or another pool after it had ended
+        -- A worker may join a pool only if it is in none, or after it has died or stopped.
         UPDATE ojs_worker AS w SET pool = request.worker_pool
          WHERE w.id = request.worker
            AND (w.pool IS NULL OR w.dead_at IS NOT NULL OR w.stopped_at IS NOT NULL)

@@ -1,7 +1,8 @@
--- ojs_clear_returned: clear the mark of lanes whose last returned job was taken; see ADR 0025.
--- Returns whether the claim may hold a lane.
--- Locks: the lanes (SKIP LOCKED). A statement of its own looks for returned jobs after the lock. It
--- sees all of them, because a statement that returns a job marks the lane before it commits.
+-- ojs_clear_returned: clear the mark `returned` of lanes that have no more returned jobs; see ADR
+-- 0025. Returns whether the claim may hold a lane.
+-- Locks: the lanes (SKIP LOCKED). The UPDATE looks for returned jobs with a snapshot taken under
+-- the lock. It sees all of them: a transaction that returns a job must lock the lane before it
+-- commits.
 CREATE OR REPLACE FUNCTION ojs_clear_returned(p_lanes bigint[]) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,10 +1,10 @@
 -- ojs_eligible: return whether a claim may take jobs of an offered lane. Every search for lanes to
 -- pick calls it, so a rule about a lane that gives no job is a condition here. The queue rotation
--- repeats only the condition of the version key. PostgreSQL inlines the function as long as it is one
--- expression without a subquery.
+-- repeats only the condition of the version key. PostgreSQL inlines the function as long as it is
+-- one expression without a subquery.
 --
--- True if the claim has not found the lane exhausted, no limit of the lane is closed (p_closed; null:
--- none), and the worker accepts its version key (p_version_keys; null: any).
+-- Three conditions apply. The lane is not in p_exhausted. None of its limits is in p_closed (null:
+-- no limit is closed). The worker accepts its version key (p_version_keys; null: any).
 CREATE OR REPLACE FUNCTION ojs_eligible(
     p_lane ojs_lane, p_exhausted bigint[], p_closed bigint[], p_version_keys int[]
 ) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$

@@ -1,11 +1,13 @@
--- ojs_hand_out: hand out jobs of the picks: move them from ready to leased, record their limits,
--- starts and events, and charge the lanes. Returns the jobs in turn order. At position 0 a pick has
--- its locked job, and the number in `planned` does not matter. Any other pick gives the first jobs of
--- its lane that no other transaction has locked, as many as `counted`, or as `planned` if they were
--- not counted.
+-- ojs_hand_out: hand out jobs of the picks. It moves them from `ojs_ready` to `ojs_lease`, records
+-- their limits, starts and events, and charges the lanes. Returns the jobs in the order of `tag`:
+-- the virtual time of the lane after the job or, in an ordered queue, the job's `seq`.
 --
--- The claim charges the lanes that it has locked. If it `owes`, each other lane gets a debt. A queue
--- with a single lane is charged nothing: its virtual time decides nothing.
+-- At position 0 each pick is a locked job, and `planned` does not matter. Any other pick gives the
+-- first jobs of its lane that no other transaction has locked. Their number is at most `counted`,
+-- or `planned` if the claim has not counted them.
+--
+-- The claim charges the lanes if `is_locked`. If it `owes`, each lane that it has not locked gets a
+-- debt. A lane alone in its queue needs no charge, because its virtual time decides nothing.
 -- Locks: the jobs (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_hand_out(request ojs_request, claim ojs_claim_state)
 RETURNS SETOF ojs_claimed LANGUAGE plpgsql AS $$
@@ -39,8 +41,7 @@ BEGIN
                         ORDER BY z.lane_id, z.seq LIMIT v_planned[u.ordinality]
                           FOR UPDATE SKIP LOCKED) AS locked) AS hh
     ), d AS (
-        -- By `ctid`: the claim has just locked these rows, and no plan can read more rows than
-        -- these.
+        -- Find the rows by `ctid`: the claim has just locked them, and no plan can read other rows.
         DELETE FROM ojs_ready AS z USING h WHERE z.ctid = h.place
         RETURNING z.id, h.lane, h.tenant, h.weight, h.lane_place, h.vt, h.limits, z.seq, z.attempt,
                   z.enqueued_at, h.tag, h.position, h.rank
@@ -73,7 +74,7 @@ BEGIN
         INSERT INTO ojs_start AS t (limit_id, slot, at, jobs)
         SELECT k.limit_id, date_bin(m.slot_ms * interval '1 millisecond', claim.now, 'epoch'),
                claim.now, count(*)
-          FROM k CROSS JOIN LATERAL (  -- limited, or the whole table is joined
+          FROM k CROSS JOIN LATERAL (  -- without LIMIT, PostgreSQL joins the whole table
                SELECT l.slot_ms FROM ojs_limit AS l
                 WHERE l.id = k.limit_id AND l.slot_ms IS NOT NULL LIMIT 1) AS m
          GROUP BY k.limit_id, m.slot_ms
@@ -97,9 +98,9 @@ BEGIN
            SET vt = CASE WHEN l.ordered THEN l.vt ELSE n.vt + n.jobs / l.weight END,
                paid = CASE WHEN claim.scope IS NULL THEN l.paid ELSE l.paid + n.jobs / l.weight END,
                low = CASE WHEN l.returned IS NULL THEN greatest(l.low, n.low) ELSE l.low END,
-               -- The expression of `rank` reads `boost`. If an UPDATE sets none of its columns,
-               -- PostgreSQL reads the definition of `rank` anew for each row (5 percent of a
-               -- claim).
+               -- The generated column `rank` depends on `boost`. If an UPDATE sets no column that
+               -- `rank` depends on, PostgreSQL reads the definition of `rank` anew for each row (5
+               -- percent of a claim).
                boost = l.boost
           FROM (SELECT count(d.seq) AS jobs, max(d.seq) AS low, d.lane_place AS place, d.vt
                   FROM d WHERE claim.is_locked GROUP BY d.position, d.lane_place, d.vt

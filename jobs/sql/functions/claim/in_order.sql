@@ -1,19 +1,22 @@
--- ojs_in_order: find the oldest waiting jobs of a queue's lanes of one rank, regardless of the
--- tenant. Returns lanes and the number of jobs of each. It serves queues whose tenants are served
--- in order; ojs_hand_out takes the jobs.
+-- ojs_in_order: find and lock the oldest waiting jobs of a queue and rank, of any tenant. Returns
+-- their `lanes`, and in `takes` the number of jobs of each. It serves queues whose tenants are
+-- served in order; ojs_hand_out takes the jobs.
 --
--- The `vt` of such a lane is at most the `seq` of its first job, except for jobs that were stored
--- late. So it is enough to look at the lanes with the smallest `vt`: their jobs up to the `vt` of
--- the next lane precede the jobs of all further lanes. The function looks at more lanes, and at
--- more jobs of each, only if other claims hold all jobs found or these jobs lie behind that bound.
+-- The `vt` of an ordered lane is at most the `seq` of its first job, except for jobs that were
+-- stored late. The function reads the lanes with the smallest `vt`. All jobs of the lanes that it
+-- does not read come after the largest `vt` that it has read: jobs before that bound are the
+-- oldest. If it finds none, or other claims hold all of them, it reads more lanes and more jobs of
+-- each lane.
 --
--- Parameters: p_near, if not null: the lanes to choose from. Otherwise the lanes of p_queue and
--- p_rank from p_vt on, without the exhausted lanes p_barren, and only of the version keys p_routes
--- (null: any). p_lows: the lanes' `low` bounds the jobs. The names are of release 0.2.0, whose claim
--- calls this function: see ADR 0026.
+-- Parameters (their names are of release 0.2.0, whose claim calls this function: see ADR 0026):
+--   p_near      the lanes to choose from; null: the lanes of p_queue and p_rank from p_vt on.
+--   p_barren    lanes that the claim skips: `exhausted`.
+--   p_routes    the version keys; null: any.
+--   p_lows      whether the `low` of a lane bounds its jobs.
 --
--- `empty`: lanes without a visible job, which may retire. `behind`: lanes whose `vt` may lie far
--- before their jobs, which made the look wider.
+-- `empty`: lanes in which it found no job, so they may retire. `behind`: lanes whose `vt` may be
+-- much smaller than the `seq` of their first job. ojs_after_look raises it, so that the next claim
+-- need not read as far.
 -- Locks: the jobs (SKIP LOCKED), so that a concurrent claim takes the next oldest jobs.
 CREATE OR REPLACE FUNCTION ojs_in_order(
     p_queue text, p_rank smallint, p_vt float8, p_near bigint[], p_barren bigint[], p_routes int[],
@@ -23,12 +26,13 @@ CREATE OR REPLACE FUNCTION ojs_in_order(
 #variable_conflict use_column
 DECLARE
     v_lanes int := p_quota + 8;  -- each lane may give one job; some may be empty
-    v_deep int := greatest(4, least(p_quota, 256 / (p_quota + 8)));  -- about 256 jobs in all lanes
+    v_deep int := greatest(4, least(p_quota, 256 / (p_quota + 8)));  -- 256 in all lanes, or 4 in each
     v_ids bigint[] := p_near;
-    v_next float8;  -- a lower bound of the jobs of all lanes outside the look
-    v_cut bigint;  -- up to here the look has all jobs of its lanes
+    v_next float8;  -- the `seq` of jobs of all lanes that it has not read is at least this
+    v_cut bigint;  -- up to this `seq` it has read all jobs of its lanes
 BEGIN
-    -- Each look is four times as wide and as deep as the look before: eight reach 16,000 times as far.
+    -- Each pass reads four times as many lanes, and jobs of a lane: the eighth 16,000 times as
+    -- many.
     FOR look IN 1 .. 8 LOOP
         IF p_near IS NULL THEN
             SELECT array_agg(z.id), CASE WHEN count(*) > v_lanes THEN max(z.vt) END

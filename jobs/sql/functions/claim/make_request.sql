@@ -14,28 +14,29 @@
 --   worker               null: the caller named none.
 --   caller               the tenant that the caller is bound to; null: none. A worker belongs to the
 --                        tenant of its first request.
---   heard_ms             the age of the last sign of life at which the claim notes a new one.
+--   heard_ms             the claim stores a sign of life if the last stored sign is older than this.
 --   prefetches           the worker holds more jobs than it runs, and counts them itself.
 --   declared             the number of the worker's declaration according to the caller; null: the
 --                        request has its own declaration.
 --   pool, pool_cap       the pool that the jobs count for, and the bound on its active jobs.
 --   worker_pool          the pool to which the worker belongs according to the caller.
---   names_pool           the worker itself named its pool.
+--   names_pool           the request itself named worker_pool; false: the server remembered it.
 -- Consistency:
---   configuration        the configuration version of these arguments; null: none.
---   blocked_on           this signal of the previous claim; the claim waits for that lock.
+--   configuration        the configuration version of these arguments; null: the claim checks none.
+--   blocked_on           the signal `blocked_on` of the previous claim; the claim waits for that lock.
 -- Rotation:
 --   rotation             the key of the queue rotation; null: the claim empties the queues in their
 --                        order.
 --   strategy, weights, ratio  see ojs_turns.
---   rotation_ms          how long a queue may wait for a turn.
+--   rotation_ms          how long a queue with jobs may wait for a turn, if `ratio` is set.
 --   is_global            a turn goes to the queues whose best job has the highest priority of all
 --                        queues, unless starvation prevention owes it to another queue.
--- Low-water marks, which only save the walk over dead entries of an index:
+-- Low-water marks, which only save the read of dead index entries:
 --   low_ranks, low_vts   by position of the queues: the first live lane.
 --   low_lanes, low_seqs  by lane: the first live job.
--- A caller that passes marks repeats the call without them once a second. The lanes' own `low`, less
--- 128, bounds a hinted look as well; the distance is there because writers overtake each other.
+-- A mark may hide a row that was stored late, so a process omits its marks once a second. The
+-- lanes' own `low` bounds a hinted look as well. The claim subtracts 128 from marks of jobs,
+-- because transactions may commit in another order than their `seq`.
 CREATE OR REPLACE FUNCTION ojs_make_request(
     queues text[], jobs int, worker text, lease_ms bigint, default_lease_ms bigint, tenant text,
     version_keys int[], pool text, pool_cap int, worker_pool text, names_pool boolean,

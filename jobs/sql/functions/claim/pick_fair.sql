@@ -1,25 +1,28 @@
 -- ojs_pick_fair: pick and lock the next lanes of the head's rank by their virtual times. The window
--- bounds the distance from the head: a claim must not serve a lane far ahead of it only because
--- other claims hold the lanes before.
+-- of a lane is the virtual time of `quota` + 1 of its jobs, or of a lane of weight 1 if that is
+-- less. The claim picks only lanes that lie at most their window beyond the head. Otherwise it
+-- would serve a lane far ahead of its share, only because other claims hold the lanes before it.
 --
--- Up to 32 more lanes (`unlocked_lanes`) share the jobs that the locked lanes do not take. Other
--- claims hold them, or they lie beyond the window. The number bounds the work of a look; later looks
--- find further lanes. If other claims hold all lanes, ojs_pick_unlocked picks from `unlocked_lanes`.
--- A scope has only one claim at a time, and its lanes may lie far from the first: `unlocked_lanes` is
--- then empty.
--- Locks: the lanes (SKIP LOCKED). The claim may hold a lane even if none is returned: a lane that
--- has changed meanwhile stays locked.
+-- If these lanes are fewer than the jobs, up to 32 more lanes share the jobs (`unlocked_lanes`).
+-- Other claims hold these lanes, or they lie beyond their window. The number bounds the work of a
+-- look; later looks find further lanes. If other claims hold all lanes, ojs_pick_unlocked picks
+-- from `unlocked_lanes`.
+--
+-- In a scope there are no `unlocked_lanes`: only one claim of the scope runs at a time, so no other
+-- claim holds its lanes.
+-- Locks: the lanes (SKIP LOCKED). The claim may hold a lane even if it picks none: the SELECT also
+-- locks a lane that another transaction has just changed, and then leaves it out.
 CREATE OR REPLACE FUNCTION ojs_pick_fair(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 DECLARE
-    v_head bigint := claim.candidates[1];  -- the index entries before the head are dead
+    v_head bigint := claim.candidates[1];  -- start at the head: entries before it may be dead
 BEGIN
     claim.is_holding := true;
     IF claim.scope IS NOT NULL THEN
         claim.vt := coalesce(ojs_settle(claim.scope, claim.queue, claim.rank, claim.vt, claim.quota,
                                         claim.exhausted, claim.closed, request.version_keys),
                              claim.vt);
-        v_head := 0;  -- the charges may have changed the first lane
+        v_head := 0;  -- ojs_settle may have changed which lane is first
     END IF;
     SELECT array_agg(ROW(s.id, s.tenant, s.is_limited, s.vt, s.weight, s.low, s.place,
                          NULL, NULL, NULL)::ojs_pick),
@@ -47,7 +50,7 @@ BEGIN
                  ORDER BY l.queue, l.rank, l.vt LIMIT 32) AS c;
         IF NOT claim.is_locked THEN
             claim.candidates := claim.unlocked_lanes;
-            -- another claim has just blocked or retired all of them
+            -- No candidate is left: other transactions have just blocked or retired all lanes.
             claim.is_again := claim.candidates IS NULL;
         END IF;
     END IF;

@@ -1,15 +1,14 @@
--- ojs_pick_lanes: find the head of the claim's queue, whose rank decides the priority, and pick
--- lanes of that rank by the rule that applies:
---   ojs_pick_ordered   the oldest jobs first, regardless of the tenant.
---   ojs_pick_unlocked  a single lane while the claim may hold no lane and no limit; or other claims
---                      hold all lanes.
+-- ojs_pick_lanes: find the head of the claim's queue. Pick lanes of the head's rank with the first
+-- of these functions that applies:
+--   ojs_pick_unlocked  there is a single lane, and the claim may hold no lane and no limit.
+--   ojs_pick_ordered   tenants are served in order: the oldest jobs first, of any tenant.
 --   ojs_pick_tenant    the claim is for one tenant.
 --   ojs_pick_fair      tenants share.
+-- If other claims hold all lanes, the last two also call ojs_pick_unlocked.
 --
 -- p_level_rank: the rank by which the rotation decided the turn; null: priorities do not compete
--- over queues. `is_done`: the queue has nothing to give now. `is_again`: look again with the new
--- findings.
--- Locks: none of its own; see the rules.
+-- over queues. `is_done`: the queue has nothing to give now. `is_again`: look again.
+-- Locks: none of its own; see these functions.
 CREATE OR REPLACE FUNCTION ojs_pick_lanes(
     request ojs_request, claim ojs_claim_state, p_level_rank smallint
 ) RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
@@ -56,7 +55,7 @@ BEGIN
         RETURN claim;
     END IF;
     IF claim.is_ordered AND claim.is_hinted THEN
-        -- A returned job has lowered the `vt` of its lane.
+        -- The return of a job may have lowered the `vt` of its lane below the low-water mark.
         PERFORM 1 FROM ojs_lane AS l
           WHERE l.queue = claim.queue AND l.ordered AND l.returned IS NOT NULL
             AND ojs_offered(l.active, l.blocked_by, l.paused)
@@ -72,7 +71,7 @@ BEGIN
     -- A single lane gives its jobs in the order of `seq` anyway, and ojs_pick_unlocked reads less.
     claim.is_ordered := claim.is_ordered AND (NOT claim.is_alone OR claim.is_holding);
     IF claim.rank > claim.busy_rank THEN
-        claim.is_done := true;  -- jobs that other claims are deciding about may have a higher priority
+        claim.is_done := true;  -- jobs of a limit that another claim has locked may come first
     ELSIF claim.rank <> p_level_rank THEN
         claim.is_done := true;  -- the rotation decides the turn again
         claim.is_moved := true;

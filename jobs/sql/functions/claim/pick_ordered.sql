@@ -1,10 +1,9 @@
 -- ojs_pick_ordered: pick the lanes of the oldest jobs of a queue and rank: see ojs_in_order. It
--- locks only lanes with limits, because a claim records a reached limit in the lane. The lock
--- selects by id, so it also returns a lane that has changed meanwhile: that lane gives nothing, and
--- the claim counts it as held.
--- Locks: lanes with limits (SKIP LOCKED). A lane that another claim holds has older jobs. The claim
--- waits for it while it may hold nothing itself, otherwise it skips the lane and names it in
--- `blocked_on`.
+-- locks only lanes with limits, because the claim writes a reached limit to the lane. A lane that
+-- another transaction has just blocked, paused or retired gives no jobs, but the claim holds it.
+-- Locks: the jobs (SKIP LOCKED); lanes with limits (SKIP LOCKED). A lane with limits that another
+-- claim holds may have the oldest jobs. The claim waits for it while it may hold no lane and no
+-- limit, and then looks again. Otherwise it skips the lane and names it in `blocked_on`.
 CREATE OR REPLACE FUNCTION ojs_pick_ordered(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 DECLARE

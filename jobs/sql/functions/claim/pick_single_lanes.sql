@@ -2,11 +2,13 @@
 -- in one statement. It locks the jobs, so that each lane gives the number counted here. Each job is
 -- a pick of its own.
 --
--- The other rules take queues that do not qualify:
---   a queue that is paused or limited, or that has a lane about to open.
---   a queue whose best job has another rank than the rank that the rotation decided by.
---   with a low-water mark: a queue with a lane of higher priority, or with returned jobs in order.
---   a queue whose jobs cost by duration.
+-- It leaves out these queues, which the other ojs_pick_* serve later:
+-- - A queue that is paused or has a limit.
+-- - A queue with a blocked lane whose limit has opened by itself.
+-- - A queue whose best job has another rank than the rotation assumed.
+-- - A queue whose jobs cost by duration.
+-- - A queue whose low-water mark does not hold: it has a lane of higher priority, or it is ordered
+--   and has returned jobs.
 -- Locks: the jobs (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_pick_single_lanes(
     request ojs_request, claim ojs_claim_state, rotation ojs_rotation

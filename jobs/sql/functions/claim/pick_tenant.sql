@@ -1,7 +1,7 @@
 -- ojs_pick_tenant: pick and lock the lanes of the request's tenant that have the head's rank. If
 -- other claims hold all of them, ojs_pick_unlocked picks.
--- Locks: the lanes (SKIP LOCKED). The claim may hold a lane even if none is returned: a lane that
--- has changed meanwhile stays locked.
+-- Locks: the lanes (SKIP LOCKED). The claim may hold a lane even if it picks none: the SELECT also
+-- locks a lane that another transaction has just changed, and then leaves it out.
 CREATE OR REPLACE FUNCTION ojs_pick_tenant(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 BEGIN

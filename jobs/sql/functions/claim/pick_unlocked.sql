@@ -1,13 +1,14 @@
--- ojs_pick_unlocked: pick lanes from which the claim takes jobs under locks of the jobs alone: a
--- single lane while the claim may hold no lane and no limit, or `candidates` if other claims hold all
--- of them. Only the holders know the current virtual times, so these lanes share by weight.
+-- ojs_pick_unlocked: pick lanes from which the claim takes jobs without a lock of the lanes. There
+-- are two cases: the queue has a single lane, or other claims hold all `candidates`. Only the
+-- holders know the current virtual times, so the candidates share by weight.
 --
--- It excludes lanes that another transaction has blocked or retired meanwhile, and lanes with limits:
--- a claim records a reached limit in the lane, which takes the lane's lock. It also excludes lanes
--- whose jobs cost by duration, if the lane is the only candidate or the claim is for one tenant: the
--- loop `charge` would give back the credit of short jobs although nothing was charged. If no lane
--- remains, the claim locks the first lane. If it must not wait for that lock, it ends with the queue
--- and names the lane in `blocked_on`.
+-- It excludes three kinds of lanes:
+-- - Lanes that another transaction has just blocked or retired.
+-- - Lanes with limits: the claim writes a reached limit to the lane, which needs the lane's lock.
+-- - Lanes whose jobs cost by duration, if there is one candidate or the claim is for one tenant. The
+--   claim may then charge nothing, and the loop `charge` would still credit short jobs.
+-- If no lane remains, the claim locks the first candidate. If it must not wait for that lock, it
+-- takes no jobs from the queue and names the lane in `blocked_on`.
 -- Locks: none, or the first lane. The claim waits for it only while it may hold no lane and no
 -- limit: otherwise two claims could wait for each other.
 CREATE OR REPLACE FUNCTION ojs_pick_unlocked(request ojs_request, claim ojs_claim_state)

@@ -1,5 +1,6 @@
--- ojs_retire_lanes: remove lanes without a job from the index that claims read, but only if no
--- producer is adding jobs: see ojs_wake. Returns whether the claim may hold a lane.
+-- ojs_retire_lanes: mark lanes without a job as not `active`, so that claims do not read them. It
+-- leaves out lanes to which a transaction is adding jobs: see ojs_wake. Returns whether the claim
+-- may hold a lane.
 -- Locks: the lanes' stripes (exclusive, tried), then the lanes (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_retire_lanes(p_lanes bigint[]) RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -13,14 +14,15 @@ BEGIN
     LOOP
         CONTINUE WHEN NOT pg_try_advisory_xact_lock(20266603, (v_lane % 128)::int);
         v_is_holding := true;
-        -- A separate statement: the statement that takes the lock has an older snapshot. It would
-        -- miss jobs of a producer that has just committed and released the lock.
+        -- Read in a statement after the lock. The statement that takes the lock has an older
+        -- snapshot: it would miss jobs of a transaction that has just committed and released the
+        -- lock.
         CONTINUE WHEN EXISTS (SELECT 1 FROM ojs_ready AS z WHERE z.lane_id = v_lane);
         UPDATE ojs_lane AS l SET active = false, returned = NULL
           FROM (SELECT m.id FROM ojs_lane AS m WHERE m.id = v_lane AND m.active
                    FOR NO KEY UPDATE SKIP LOCKED) AS s
          WHERE l.id = s.id AND l.id = v_lane;
-        IF FOUND THEN  -- the lane will rejoin at the present virtual time, without its debt
+        IF FOUND THEN  -- the lane will rejoin at the virtual time of the next lane, without its debt
             DELETE FROM ojs_debt AS t WHERE t.lane_id = v_lane;
         END IF;
     END LOOP;

@@ -1,7 +1,7 @@
--- ojs_share: return how many of p_quota jobs each lane gives. The jobs go to the smallest tags vt +
--- n / weight; of equal tags the first lane's comes first (start-time fairness). It reads no table. A
--- single job goes to the first lane: the caller passes the lanes in the order of their virtual
--- times.
+-- ojs_share: return how many of p_quota jobs each lane gives. The n-th job of a lane has the finish
+-- tag vt + n / weight. The jobs with the smallest tags are chosen; of equal tags, the first lane's.
+-- A single job goes to the first lane instead, which has the smallest virtual time: the caller
+-- passes the lanes in that order. It reads no table.
 CREATE OR REPLACE FUNCTION ojs_share(p_picks ojs_pick[], p_quota int) RETURNS int[]
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -14,7 +14,8 @@ BEGIN
         v_planned[1] := 1;
         RETURN v_planned;
     END IF;
-    -- Enough tags lie up to the tag that every lane reaches with an equal share.
+    -- With an equal number of jobs, each lane has its last tag at or below v_upto. So the p_quota
+    -- smallest tags are at most v_upto, and larger tags need not be generated.
     SELECT max(t.vt + ceil(p_quota::float8 / v_lanes) / t.weight) INTO v_upto FROM unnest(p_picks) AS t;
     SELECT array_agg(x.n ORDER BY x.i) INTO v_planned
       FROM (SELECT y.i, sum(y.one)::int AS n

@@ -1,9 +1,10 @@
--- ojs_share_by_weight: return how many of p_quota jobs each lane gives if only the weights are
--- known. This is systematic sampling: p_quota points at equal distances, from the offset p_start
--- (0 to less than 1). Each lane gets as many jobs as points lie in its section. It reads no table.
+-- ojs_share_by_weight: return how many of p_quota jobs each lane gives, by their weights alone.
+-- This is systematic sampling. Each lane has a section of a line of length p_quota, as long as its
+-- share. Points lie at distances of 1, with the offset p_start. A lane gives a job for each point
+-- in its section. It reads no table.
 --
--- The caller draws p_start at random, so that shares below one job are right over many claims. The
--- caller stays short of 1, because rounding could then add a point.
+-- The caller draws p_start at random from 0 to less than 1, so that shares below one job are exact
+-- on average. A value too close to 1 is wrong: rounding could add a point.
 CREATE OR REPLACE FUNCTION ojs_share_by_weight(p_picks ojs_pick[], p_quota int, p_start float8)
 RETURNS int[] LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN

@@ -1,9 +1,9 @@
 -- ojs_share_locked: decide how many jobs each locked pick gives, and each of `unlocked_lanes`.
 --
--- First charge the debts of the locked lanes: the jobs that other claims took while they could not
--- lock these lanes. Other claims may serve the `unlocked_lanes` at this moment. So the function
--- treats these lanes as served up to the largest virtual time of all lanes, and gives them jobs beyond
--- that time.
+-- It first charges the debts of the locked lanes: the jobs that other claims took from a lane while
+-- they could not lock it. Other claims may be serving the `unlocked_lanes`, so their stored virtual
+-- times may be too small. The function therefore treats each of them as if it had the largest
+-- virtual time of all lanes.
 -- Locks: the debts of lanes that the claim holds.
 CREATE OR REPLACE FUNCTION ojs_share_locked(claim ojs_claim_state) RETURNS ojs_claim_state
 LANGUAGE plpgsql AS $$
@@ -23,7 +23,7 @@ BEGIN
             claim.indebted := claim.indebted || v_position;
         END LOOP;
         IF claim.unlocked_lanes IS NOT NULL THEN
-            -- Start each lane at a random offset; otherwise heavy lanes always go first.
+            -- Start each lane at a random offset; otherwise lanes of large weight always go first.
             SELECT greatest(claim.unlocked_vt, max(x.vt)) INTO v_served_up_to
               FROM unnest(claim.picks) AS x;
             SELECT claim.picks || array_agg(ROW(l.id, l.tenant, false,

@@ -1,7 +1,7 @@
--- ojs_awake: return whether a lane that receives a job is visible to the claim, and keep it
--- visible; null: the lane does not exist.
--- Locks: the lane's stripe (shared), until commit; for the reason see ojs_wake. The read follows
--- the lock, in the fresh snapshot of a statement in a function body.
+-- ojs_awake: return whether a lane that receives a job is `active`; null: the lane does not exist.
+-- An active lane stays active until the transaction ends.
+-- Locks: the lane's stripe (shared), until commit; for the reason see ojs_wake. The read is a
+-- statement of its own after the lock, so its snapshot is as new as the lock.
 CREATE OR REPLACE FUNCTION ojs_awake(p_lane bigint) RETURNS boolean
 LANGUAGE plpgsql STRICT AS $$
 BEGIN

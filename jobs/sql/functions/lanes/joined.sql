@@ -1,10 +1,11 @@
 -- ojs_joined: return the virtual time at which a lane joins the lanes of its rank. p_present is the
--- virtual time of the next of these lanes (null: none waits).
+-- virtual time of the next of these lanes (null: there is none).
 --
--- The lane joins no earlier than p_present: idle time earns no credit. It joins at most one job
--- beyond it, which is the distance that turns among the lanes reach. Its starts while no other lane
--- waited cost no tenant anything, so tenants that worked at different times begin as equals. If
--- jobs cost by duration (p_timed), the lane may owe more than one job.
+-- The lane joins at p_present at the earliest: idle time earns no credit. It joins at most one of
+-- its jobs beyond p_present: lanes that share jobs lie no further from each other. A lane that lies
+-- further got its jobs while no other lane waited, so they count against no tenant (ADR 0014). If
+-- jobs cost by duration (p_timed), a long job may cost more than one job, so the second bound does
+-- not apply.
 CREATE OR REPLACE FUNCTION ojs_joined(
     p_vt float8, p_weight float8, p_timed boolean, p_present float8
 ) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$

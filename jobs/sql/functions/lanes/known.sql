@@ -1,4 +1,5 @@
--- ojs_known: check that lanes that receive jobs exist, for lanes that are not woken at once.
+-- ojs_known: check that the lanes of new jobs exist. It serves jobs that are not available yet, and
+-- jobs whose lanes the caller wakes later.
 -- Raises OJS01 if a lane does not exist: the caller's cache is stale and it must store nothing.
 CREATE OR REPLACE FUNCTION ojs_known(p_lanes bigint[]) RETURNS boolean
 LANGUAGE plpgsql STRICT AS $$

@@ -1,8 +1,8 @@
 -- ojs_rejoin: return the virtual time at which an empty or blocked lane is offered (again).
 --
--- Where tenants share by weight, see ojs_joined. Where tenants are served in order (`ordered`), it
--- is the `seq` of the lane's first job, or a bound below the jobs to come: the statement that wakes
--- the lane may not have stored its jobs yet. For a lane of a scope, the caller also sets `paid` to
+-- For an `ordered` lane this is the `seq` of its first job. The statement that wakes the lane may
+-- not have stored its jobs yet; the latest `seq` of all lanes is then a lower bound. For other
+-- lanes the function uses ojs_joined. If the lane has a scope, the caller also sets `paid` to
 -- ojs_served: from then on the lane is charged for its tenant's starts in other queues.
 CREATE OR REPLACE FUNCTION ojs_rejoin(p_lane ojs_lane) RETURNS float8
 LANGUAGE sql STABLE AS $$

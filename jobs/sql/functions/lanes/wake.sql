@@ -1,9 +1,9 @@
 -- ojs_wake: make lanes that received jobs visible to the claim; the statement that inserts ready
 -- rows calls it. Returns how many lanes it woke.
 -- Locks: the lanes' stripes (shared), until commit. Then the lane rows that change, in id order. A
--- claim retires an empty lane only under the exclusive stripe lock and after a second look. So
--- either the claim sees our rows, or this function sees that the lane is retired and brings it
--- back: a statement in a function body has a fresh snapshot.
+-- claim retires an empty lane only under the exclusive stripe lock, after another search for jobs.
+-- So either the claim finds the new jobs, or this function reads that the lane is retired and wakes
+-- it: each statement in a function body has a fresh snapshot.
 -- Raises OJS01 if a lane does not exist: the caller's cache is stale and it must store nothing.
 CREATE OR REPLACE FUNCTION ojs_wake(p_lanes bigint[]) RETURNS int
 LANGUAGE plpgsql STRICT AS $$
@@ -13,9 +13,9 @@ DECLARE
     one bigint;
     lane record;
 BEGIN
-    -- Most calls have a few lanes that are awake: ojs_awake reads them with a cached plan.
-    -- PostgreSQL makes the plan below anew each time, because the length of the array is unknown.
-    -- It serves lanes that are asleep or do not exist.
+    -- Most calls have a few lanes that are awake: ojs_awake reads them with a cached plan. The
+    -- statements below serve longer lists, and lanes that are retired or do not exist. PostgreSQL
+    -- plans them anew each time, because the length of the array is unknown.
     IF cardinality(p_lanes) <= 4 THEN
         awake := 0;
         FOREACH one IN ARRAY p_lanes LOOP

@@ -1,12 +1,13 @@
--- ojs_give_back: after active jobs ended without success: open lanes that waited for their limits,
--- and let claims find the jobs that are available again, each at its former place. The statement that
--- deletes the leases and inserts the ready rows calls it. Any of the arrays may be empty.
+-- ojs_give_back: update limits and lanes after active jobs ended without success. It opens lanes
+-- that waited for the limits of these jobs. It marks lanes to which jobs returned, so that claims
+-- find each job at its former place (ADR 0025). The statement that deletes the leases and inserts
+-- the ready rows calls it. Any of the arrays may be empty.
 --
--- p_jobs and p_limits as in ojs_release. p_lanes and p_seqs go together: one entry for each job
--- that is available again. A `seq` is null if the lease had none; such a job went to the end of its
--- lane.
--- Locks: the limits (shared); the stripes of the lanes (shared); all lanes that may change, in id
--- order. ojs_release and ojs_wake take these locks again.
+-- p_jobs and p_limits: see ojs_release. p_lanes and p_seqs have one entry for each job that is
+-- available again. A `seq` is null if the lease had none; that job is at the end of its lane.
+-- Returns the number of lanes to which jobs returned; if there are none, as ojs_release.
+-- Locks, in this order: the limits (shared); the stripes of the lanes (shared); all lanes that may
+-- change, in id order. ojs_release and ojs_wake then take locks that this function already holds.
 -- Raises OJS01 if a lane does not exist, as ojs_wake does.
 CREATE OR REPLACE FUNCTION ojs_give_back(
     p_jobs uuid[], p_limits bigint[], p_lanes bigint[], p_seqs bigint[]

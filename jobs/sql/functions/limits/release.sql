@@ -1,9 +1,9 @@
--- ojs_release: after active jobs that counted for limits ended, open lanes that wait for these
--- limits. The statement that deletes the leases calls it. If `p_jobs` is empty, it only opens
--- lanes.
--- Locks: the limits (shared), then the lanes, in id order. A claim blocks a lane only under the
--- exclusive lock and after it has counted. So either the claim does not count our jobs any more, or
--- we see its block.
+-- ojs_release: end the count of active jobs for their limits, and open the lanes that these limits
+-- block. It also wakes the fetchers of a queue whose own limit was reached. The statement that
+-- deletes the leases calls it. If `p_jobs` is empty, it only opens lanes. Returns their number.
+-- Locks: the limits (shared), then the lanes, in id order. A claim counts the jobs of a limit and
+-- blocks lanes under the exclusive lock of the limit. So the claim either counts without the ended
+-- jobs, or this function sees the lanes that it has blocked.
 CREATE OR REPLACE FUNCTION ojs_release(p_jobs uuid[], p_limits bigint[]) RETURNS int
 LANGUAGE plpgsql STRICT AS $$
 DECLARE

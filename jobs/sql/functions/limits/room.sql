@@ -1,13 +1,13 @@
--- ojs_room: return how many jobs of a limit may start now (null: any number), and when a closed
+-- ojs_room: return how many jobs of a limit may start now (null: any number), and when a reached
 -- limit opens by itself (null: only when a job ends). The caller holds the limit's lock
 -- (exclusive), so the count stays true until it commits.
 --
--- A start counts for the window from the end of its slot. So a window may be a thousandth of its
--- length too strict, and is never too generous.
+-- A rate counts all starts of a slot at the time of the last of them. So a start may count for longer
+-- than the window, by at most a thousandth, but never for a shorter time.
 --
--- Records an event when a limit is reached and when it opens again, each at most once a second. For
--- a tenant's limit (kind 2) the event is `tenant.limit_exceeded`. A tenant with a limit of 0 is
--- suspended and has no event.
+-- Records an event when a limit is reached, and another when it has room again: at most one event
+-- of the limit per second. A tenant's limit (kind 2) has only the event `tenant.limit_exceeded`
+-- when it is reached. A tenant with a limit of 0 is suspended and has no event.
 -- Locks: the limit's row, unless another transaction holds it.
 -- Spec: contract 27.2.
 CREATE OR REPLACE FUNCTION ojs_room(

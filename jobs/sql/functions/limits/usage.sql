@@ -1,9 +1,11 @@
 -- ojs_usage: return the usage of a limit, by which `ojs_room` decides. Reads only.
 --
--- `room`: null: any number of jobs may start. `opens_at`: when a reached limit opens by itself;
--- null: only when a job ends. `strategy`: the rule by which the limit is reached; null: it is not
--- reached. `policy`: the policy in force; `until`: its end. `active` and `started` are null if no
--- rule needed them.
+-- Returns:
+--   room             how many jobs may start now; null: any number.
+--   opens_at         when a reached limit opens by itself; null: only when a job ends.
+--   strategy         the rule by which the limit is reached; null: it is not reached.
+--   policy, until    the policy in force: the limit's own or an override. `until`: the override's end.
+--   active, started  the active jobs, and the starts in the window; null: no rule needed the number.
 CREATE OR REPLACE FUNCTION ojs_usage(
     m ojs_limit, p_now timestamptz, OUT room int, OUT opens_at timestamptz, OUT strategy text,
     OUT policy jsonb, OUT until timestamptz, OUT active bigint, OUT started bigint

@@ -1,12 +1,14 @@
--- ojs_open: return for each queue whether it seems to have jobs: the queue has an offered
--- lane, or a lane whose limit has opened by itself meanwhile. Parameters as in ojs_make_request.
+-- ojs_open: return for each queue whether it seems to have jobs (`is_open`): the queue has an
+-- offered lane, or a lane whose limit has opened by itself. p_routes is `version_keys` of
+-- ojs_make_request, which also describes the other parameters.
 --
--- With p_counts: `keys` is minus the number of available jobs of each queue, so the deepest queue
--- comes first. The count is bounded by the queue's share of 10,000, at least 100. Beyond the bound
--- the aggregated count of the last run of the loop `fold` decides. With p_ranks: `ranks` is the
--- rank of the best lane of each open queue.
+-- With p_counts, `keys` has minus the number of available jobs of each queue, so the deepest queue
+-- comes first. The function counts at most 10,000 jobs in all, but at least 100 of each queue. If a
+-- queue reaches this bound, the aggregated count of the loop `fold` applies, if it is larger.
 --
--- The looks are scalar subqueries: PostgreSQL may hash an EXISTS, which reads all lanes.
+-- With p_ranks, `ranks` has the smallest rank of each open queue's lanes; null: not open.
+--
+-- The searches are scalar subqueries: PostgreSQL may hash an EXISTS, which reads all lanes.
 CREATE OR REPLACE FUNCTION ojs_open(
     p_queues text[], p_tenant text, p_routes int[], p_low_ranks smallint[], p_low_vts float8[],
     p_counts boolean, p_ranks boolean, OUT is_open boolean[], OUT keys float8[],
@@ -17,11 +19,12 @@ DECLARE
     v_most int := greatest(100, 10000 / cardinality(p_queues));
     v_paused text[];
 BEGIN
-    -- An index of the few paused queues, instead of a row of each queue.
+    -- This query reads an index of the few paused queues. A join would read a row of each queue.
     v_paused := ARRAY(SELECT u.name FROM ojs_queue AS u
                        WHERE u.name = ANY (p_queues) AND u.paused_at IS NOT NULL);
-    -- Three searches, each only if the search before found no lane: lanes from the low-water mark on,
-    -- all offered lanes, and lanes whose limit has opened. A tenant has few lanes: one search by key.
+    -- Search up to three times, until a search finds a lane: lanes from the low-water mark on, all
+    -- offered lanes, lanes whose limit has opened. A tenant has few lanes, so one search by key is
+    -- enough.
     IF p_tenant IS NULL THEN
         SELECT array_agg(x.queue <> ALL (v_paused) AND coalesce(
                    CASE WHEN p_low_ranks[x.i] IS NOT NULL THEN
@@ -51,7 +54,8 @@ BEGIN
           INTO is_open
           FROM unnest(p_queues) WITH ORDINALITY AS x (queue, i);
     END IF;
-    -- The best rank: lanes before the mark have woken since the claim that found it.
+    -- The smallest rank may lie before the low-water mark: a lane may have woken there since a
+    -- claim set the mark.
     IF p_ranks AND p_tenant IS NULL THEN
         SELECT array_agg(CASE WHEN x.is_open THEN least(coalesce(
                    (SELECT l.rank FROM ojs_lane AS l
@@ -68,7 +72,7 @@ BEGIN
                      WHERE l.queue = x.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
                        AND (p_routes IS NULL OR l.route = ANY (p_routes))
                      ORDER BY l.queue, l.rank, l.vt LIMIT 1)),
-                   -- lanes that the claim is about to open
+                   -- lanes whose limit has opened: the claim will open them
                    (SELECT min(o.rank)
                       FROM (SELECT l.rank, l.active, l.paused, l.route FROM ojs_lane AS l
                              WHERE l.queue = x.queue AND l.blocked_until <= v_now

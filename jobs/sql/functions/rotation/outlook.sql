@@ -1,23 +1,32 @@
--- ojs_outlook: return, as one JSON object, the load and the workers of pools, and the turns that
--- their queues would get if claims came now. Reads only.
+-- ojs_outlook: predict the turns that queues would get if claims came now, and return the load and
+-- the workers of pools. Reads only.
 --
 -- It calls the functions of the claim (ojs_open, ojs_turn_now, ojs_turn_keys, ojs_turns) under the
--- claim's planner settings. A claim finds the number of jobs of each queue on its way; this
--- function counts them, and a hundred stands for any number. It does not see limits that no claim
--- has reached. A test compares both.
+-- claim's planner settings. Two differences from a claim remain. A claim finds out how many jobs a
+-- queue has when it takes them; this function counts them, and treats a hundred or more as any
+-- number. It does not see limits that no claim has reached. A test compares its turns with those of
+-- a claim.
 --
--- Parameters: p_pools: the pools whose active jobs it counts. p_plans: claims whose turns it
--- computes, as objects {key, queues, tenant, strategy, weights, ratio, rotation_ms, is_global}.
--- p_slots: the number of turns ahead (if priorities compete over all queues, as if each queue had
--- only jobs of its highest priority).
+-- Parameters:
+--   p_pools       the pools whose active jobs it counts.
+--   p_plans       the claims whose turns it computes, as objects {key, queues, tenant, strategy,
+--                 weights, ratio, rotation_ms, is_global}.
+--   p_queue       the queue for `asking`; null: any.
+--   p_slots       the number of turns to predict. If priorities compete over queues, it assumes that
+--                 each queue has only jobs of its highest priority.
+--   p_silence_ms  the silence after which a worker counts as gone.
 --
--- `crews` counts the workers that live and run: they were not silent for p_silence_ms and shall not
--- be quiet. `asking` counts the workers among them that fetch p_queue or do not name their queues.
---
--- `turns` has for each plan, by position of its queues: `is_open`; `is_owed` (starvation prevention
--- gives the queue the next turn that it owes to no other queue); `waits` (turns since its last
--- turn, or since it began to have jobs). `order` has the positions of the queues that get the next
--- turns.
+-- Returns a JSON object:
+--   terms   the configuration version.
+--   active  by pool, the number of active jobs.
+--   crews   by pool: `running`, the workers that are alive and not quiet; `asking`, the number of
+--           these that fetch p_queue or do not name their queues.
+--   turns   by plan, an object with these members. Arrays are by position of the plan's queues.
+--     is_open     the queue has jobs.
+--     is_owed     the queue has waited so long that starvation prevention owes it a turn.
+--     dispatched  the number of turns so far.
+--     waits       the number of turns since the queue's last turn, or since it began to have jobs.
+--     order       the positions of the queues that get the next turns.
 CREATE OR REPLACE FUNCTION ojs_outlook(
     p_pools text[], p_plans jsonb, p_queue text, p_slots int, p_silence_ms bigint
 ) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -58,7 +67,7 @@ BEGIN
                              r.rotation_ms, v_now) AS k;
         SELECT array_agg(CASE WHEN NOT x.is_open THEN 0
                               WHEN x.depth > -100 AND NOT EXISTS (
-                                   SELECT 1 FROM ojs_lane AS l  -- the claim would open this lane
+                                   SELECT 1 FROM ojs_lane AS l  -- a claim would open this lane
                                     WHERE l.queue = x.queue AND l.blocked_until <= v_now)
                               THEN -x.depth END ORDER BY x.i)
           INTO v_rooms
@@ -67,8 +76,8 @@ BEGIN
           FROM unnest(v_is_open, v_rooms) WITH ORDINALITY AS x (is_open, room, i);
         v_is_owed := array_fill(false, ARRAY[v_last]);
         IF r.ratio IS NOT NULL THEN
-            -- Prevention owes a queue a turn if it would get one although the strategy puts it last
-            -- and no other queue has waited.
+            -- Put the queue last in the strategy's order, and let all other queues have waited for
+            -- no turn. If it still gets the next turn, starvation prevention owes it that turn.
             FOR i IN 1 .. v_last LOOP
                 CONTINUE WHEN NOT v_has[i];
                 v_others := array_fill(v_turn.seq, ARRAY[v_last]);

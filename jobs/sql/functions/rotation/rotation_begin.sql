@@ -1,8 +1,8 @@
--- ojs_rotation_begin: find at a glance which queues of a request have jobs, and read the input of
--- the decision about turns: the stored turns and, if priorities compete, the rank of each queue's
--- best job. `is_on` is false if no queue seems to have jobs; the claim then looks at them in order.
--- Locks: none. The claim holds the lock of the rotation if the turns of one claim depend on
--- another.
+-- ojs_rotation_begin: find out which queues of a request seem to have jobs, and read the data by
+-- which ojs_turns decides. These are the stored turns and, if priorities compete over queues, the
+-- rank of each queue's best job. `is_on` is false if no queue seems to have jobs. The claim then
+-- looks at the queues in the order of the request.
+-- Locks: none. If the turns depend on those of earlier claims, the claim holds the rotation's lock.
 CREATE OR REPLACE FUNCTION ojs_rotation_begin(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_rotation LANGUAGE plpgsql AS $$
 DECLARE

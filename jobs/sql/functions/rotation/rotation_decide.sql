@@ -1,6 +1,7 @@
--- ojs_rotation_decide: decide all turns of a claim from the present findings, and how many jobs
--- each queue gives in total. `is_agreed`: the jobs taken so far match these turns. p_need: how many
--- jobs the claim still needs.
+-- ojs_rotation_decide: decide all turns of a claim, from the jobs that its queues have as far as
+-- the claim knows (`stock`). `wants` is then the number of jobs that each queue shall give in
+-- total. `is_agreed`: the queues have given just these jobs. p_need: how many more jobs the claim
+-- may hand out.
 CREATE OR REPLACE FUNCTION ojs_rotation_decide(
     request ojs_request, p_need int, rotation ojs_rotation
 ) RETURNS ojs_rotation LANGUAGE plpgsql AS $$
@@ -9,8 +10,9 @@ DECLARE
     v_wants int[] := array_fill(0, ARRAY[cardinality(request.queues)]);
 BEGIN
     IF NOT rotation.is_visited THEN
-        -- No queue has more jobs for these turns, but a queue gave more than they ask for: an owed
-        -- turn has moved. Keep the jobs that each queue gave, so that the next turns agree.
+        -- The last round looked at no queue, but some queue gave more jobs than it now has turns: an
+        -- owed turn has moved to another queue. Bound each queue by the jobs that it gave, so that
+        -- the next turns agree with them.
         rotation.stock := rotation.taken;
     END IF;
     rotation.turn_order := ojs_turns(
@@ -23,6 +25,9 @@ BEGIN
     rotation.wants := v_wants;
     rotation.is_agreed := v_wants = rotation.taken;
     rotation.is_visited := false;
+    -- The common statement for queues with a single lane (position 0) runs only until the claim has
+    -- given a job. It would save nothing if one queue has all turns, and it cannot search the lanes
+    -- of a tenant.
     rotation.first := CASE WHEN p_need < rotation.slots OR request.tenant IS NOT NULL
                                 OR v_wants[rotation.turn_order[1]] = rotation.slots
                            THEN 1 ELSE 0 END;

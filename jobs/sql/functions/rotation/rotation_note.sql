@@ -1,6 +1,8 @@
--- ojs_rotation_note: record the jobs that the claim's queue gave. p_needed is how many jobs the
--- claim needed before. A queue that gave less than its turns ask for has no more jobs. If its best
--- job now has another rank (`is_moved`), that rank decides the next turns: a new level.
+-- ojs_rotation_note: record how many jobs the queue gave that the claim has just looked at.
+-- p_needed is `need` of the claim before. A queue that gave fewer jobs than its turns ask for has
+-- no more jobs, with two exceptions. Its best job may have another rank than assumed (`is_moved`):
+-- the function then adds a level, by which the next turns are decided. Or the claim needs no more
+-- jobs.
 CREATE OR REPLACE FUNCTION ojs_rotation_note(
     rotation ojs_rotation, claim ojs_claim_state, p_needed int
 ) RETURNS ojs_rotation LANGUAGE plpgsql AS $$
@@ -27,8 +29,8 @@ BEGIN
         rotation.level_ranks := rotation.level_ranks || claim.rank;
         rotation.levels[i] := cardinality(rotation.level_ranks);
     END IF;
-    -- A queue without a free slot is not out of jobs: other queues gave more than the last turns
-    -- asked for.
+    -- If the claim needs no more jobs, the queue may still have some: other queues gave more jobs
+    -- than the latest turns ask for.
     rotation.is_open[i] := coalesce(claim.is_moved, false) OR v_taken[i] = rotation.wants[i]
                            OR claim.need <= 0;
     rotation.stock[i] := CASE WHEN NOT rotation.is_open[i] THEN v_taken[i] END;

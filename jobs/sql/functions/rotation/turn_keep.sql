@@ -1,5 +1,7 @@
--- ojs_turn_keep: store which queues had the turns in p_order (positions), and which are still open.
--- A narrowed claim (p_is_narrow) does not see whether a queue is empty for other claims.
+-- ojs_turn_keep: store which queues had the turns of a claim, and which queues still seem to have
+-- jobs. p_turn has the stored turns before the claim, p_order the position of the queue of each
+-- turn. A claim of one tenant or of some version keys (p_is_narrow) does not see all jobs of a
+-- queue, so it never marks a queue as empty.
 -- Locks: none of its own. The claim holds the lock of the rotation, so no other claim stores turns.
 CREATE OR REPLACE FUNCTION ojs_turn_keep(
     p_turn ojs_turn, p_order int[], p_is_open boolean[], p_weights float8[], p_is_narrow boolean,
@@ -34,7 +36,7 @@ BEGIN
     END IF;
     DELETE FROM ojs_turn AS x WHERE x.key = p_turn.key AND x.seq = p_turn.seq RETURNING * INTO o;
     IF o.queues <> p_turn.queues THEN
-        -- queues that this claim did not ask for stay as they are
+        -- Keep the values of the rotation's queues that this claim did not request.
         SELECT t.queues || array_agg(x.name), t.served || array_agg(x.served),
                t.opened || array_agg(x.opened), t.vts || array_agg(x.vt),
                t.is_open || array_agg(x.is_open), t.since || array_agg(x.since)

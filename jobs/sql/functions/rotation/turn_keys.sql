@@ -1,10 +1,12 @@
--- ojs_turn_keys: return the input of ojs_turns from the stored turns, by position of the queues.
--- Reads only. `keys` depend on the strategy. With prevention (p_ratio not null), `since` is the
--- dispatch from which each queue waits, and `overdue` whether it waits too long. p_depths are the
--- counts of ojs_open.
+-- ojs_turn_keys: return three parameters of ojs_turns from the stored turns, by position of the
+-- queues. Reads only. `keys` depend on the strategy; p_depths are `keys` of ojs_open. With
+-- starvation prevention (p_ratio is not null), `since` is the number of the dispatch from which
+-- each queue waits. `overdue` says whether it has waited for p_rotation_ms. (`since` in ojs_turn is
+-- a time instead.)
 --
--- A queue is overdue only if its oldest job has waited as long, too: a queue that no worker asked
--- for while it was empty was not starved.
+-- A queue is overdue only if a job has also waited that long. Otherwise a queue that no worker
+-- requested while it was empty would be overdue at its first job. Only the first jobs of the first
+-- hundred lanes count.
 CREATE OR REPLACE FUNCTION ojs_turn_keys(
     p_strategy smallint, p_queues text[], p_is_open boolean[], p_depths float8[], p_turn ojs_turn,
     p_ratio float8, p_rotation_ms bigint, p_now timestamptz,

@@ -1,8 +1,9 @@
--- ojs_turn_now: return the stored turns of a key, by position of p_queues. A queue that is open and
--- was not begins anew: it owes nothing and is owed nothing, so it may not catch up on turns that it
--- missed while it was empty.
--- Locks: none. A claim holds the lock of the rotation, so the turns stay true; ojs_outlook predicts
--- without it.
+-- ojs_turn_now: return the stored turns of a key, by position of p_queues. A queue that was empty
+-- and now has jobs begins to wait now. Its virtual time is raised to the smallest of the other open
+-- queues, so it cannot catch up on turns that it missed while it was empty. A larger virtual time
+-- stays.
+-- Locks: none. A claim holds the lock of the rotation, so no other claim changes the turns.
+-- ojs_outlook only predicts, and needs no lock.
 -- Spec: fair-scheduling 7.3, 8.2.
 CREATE OR REPLACE FUNCTION ojs_turn_now(
     p_key text, p_queues text[], p_is_open boolean[], p_now timestamptz
@@ -11,7 +12,8 @@ DECLARE
     t ojs_turn;
     v_vt float8;
 BEGIN
-    -- the newest first: dead rows that a held snapshot keeps lie behind it
+    -- Read the index from its end: the latest row then comes before all dead rows that a held
+    -- snapshot keeps.
     SELECT * INTO t FROM ojs_turn AS x
      WHERE x.key = p_key ORDER BY x.key DESC, x.seq DESC LIMIT 1;
     IF NOT FOUND THEN

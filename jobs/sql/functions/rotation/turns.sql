@@ -1,20 +1,21 @@
 -- ojs_turns: return the queue of each of p_limit slots, decided slot by slot. It reads no table.
 --
--- Arrays are by position of the queues. p_rooms: how many jobs a queue has (null: any
--- number), `stock` in ojs_rotation; the name is of release 0.2.0. p_keys: the key of each queue by
--- strategy. The smallest key comes first, and of equal keys the first queue:
+-- Arrays are by position of the queues. p_rooms: how many jobs a queue has (null: any number); this
+-- is `stock` of ojs_rotation under its name of release 0.2.0. p_keys: the sort key of each queue.
+-- The queue with the smallest key is next, and of equal keys the first queue. The key depends on
+-- p_strategy:
 --   0 strict: the position; 1 round-robin: the number of the queue's last dispatch;
---   2 weighted: its virtual time; 3 least-loaded: minus its depth.
+--   2 weighted: its virtual time; 3 least-loaded: minus its number of jobs.
 --
--- p_ratio (null: no prevention): a queue is owed its turn when one more dispatch could break the
--- guarantee, or when it is in p_overdue. Owed queues come first, and of these the queue that has
--- waited longest. p_since is the dispatch from which a queue waits, p_seq the number of the latest
--- dispatch.
+-- p_ratio: the share of dispatches that starvation prevention guarantees each queue (null: none). A
+-- queue is owed a turn early enough that all open queues can get theirs in time, or if p_overdue is
+-- true. Owed queues come first, and of these the queue that has waited longest. p_since is the
+-- number of the dispatch from which a queue waits, p_seq that of the latest dispatch.
 --
--- p_level_ranks (null: priorities do not compete): the strategy chooses only among the queues whose
--- best job has the smallest rank of all. A queue's levels are in the order in which it reaches
--- them: its next jobs have this rank until it has given p_level_ends jobs in total (null: no end is
--- known).
+-- p_level_queues, p_level_ends, p_level_ranks: the levels (see ojs_rotation); null: priorities do
+-- not compete over queues. The strategy then chooses only among the queues whose next job has the
+-- smallest rank. A queue is at its first level until it has given the jobs of this level, then at
+-- its next level.
 -- Spec: fair-scheduling 7, 8.
 CREATE OR REPLACE FUNCTION ojs_turns(
     p_strategy smallint, p_limit int, p_rooms int[], p_keys float8[], p_weights float8[],
@@ -61,7 +62,7 @@ BEGIN
         IF p_ratio IS NOT NULL THEN
             v_longest := -1;
             FOR i IN 1 .. v_last LOOP
-                -- the number of open queues is added, so that coinciding deadlines can be met
+                -- v_open: if all open queues have the same deadline, each needs a turn before it.
                 IF (v_rooms[i] IS NULL OR v_rooms[i] > 0) AND v_seq - v_since[i] > v_longest
                    AND (v_overdue[i] OR (v_seq - v_since[i] + v_open) * p_ratio >= 1 - 1e-9)
                 THEN

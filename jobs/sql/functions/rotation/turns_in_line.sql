@@ -1,7 +1,9 @@
--- ojs_turns_in_line: return the same as ojs_turns without prevention and levels, for many slots of
--- many queues. It reads no table. It does not look at all queues for each slot, but sorts them once
--- by their first keys: a queue behind as many other queues as there are slots has no turn. For each
--- slot it compares the next queue of this line with the queues that had a turn (`v_again`).
+-- ojs_turns_in_line: return the same as ojs_turns without prevention and levels, but faster for
+-- many slots of many queues. It reads no table.
+--
+-- It sorts the queues once, by their first keys, into `v_line`. Of n slots, only the first n queues
+-- of this list can get one. Each slot goes to the next queue of the list, or to a queue that
+-- already had a turn (`v_again`), whichever has the smaller key.
 CREATE OR REPLACE FUNCTION ojs_turns_in_line(
     p_strategy smallint, p_limit int, p_rooms int[], p_keys float8[], p_weights float8[], p_seq bigint
 ) RETURNS int[] LANGUAGE plpgsql IMMUTABLE AS $$
@@ -12,7 +14,7 @@ DECLARE
     v_line int[];
     v_next int := 1;
     v_farthest float8;
-    v_again int[] := '{}';  -- queues that had a turn and may have another turn
+    v_again int[] := '{}';  -- queues that had a turn and may get another
     v_at int;
     v_best int;
     v_least float8;

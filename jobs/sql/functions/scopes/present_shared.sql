@@ -1,6 +1,6 @@
--- ojs_present_shared: return the same as ojs_present for lanes of a scope: it includes the starts
--- of their tenants in other queues. It looks at the first eight lanes; the lanes behind them have
--- at least the virtual time by which the index orders them.
+-- ojs_present_shared: return the same as ojs_present, for lanes of a scope: the result includes the
+-- starts of their tenants in other queues. The function adds these starts only for the first eight
+-- lanes. The stored virtual time of the ninth lane is a lower bound for all further lanes.
 CREATE OR REPLACE FUNCTION ojs_present_shared(p_scope text, p_queue text, p_rank smallint)
 RETURNS float8 LANGUAGE plpgsql STABLE AS $$
 BEGIN

@@ -1,5 +1,5 @@
--- ojs_served: return the cost of a tenant at a rank in all queues of a scope, see models.Served. It
--- is PL/pgSQL, so that a caller whose lanes are of no scope does not open this table.
+-- ojs_served: return the cost of a tenant at a rank in all queues of a scope; see models.Served. It
+-- is PL/pgSQL, so that statements for lanes without a scope do not open this table.
 CREATE OR REPLACE FUNCTION ojs_served(p_scope text, p_rank smallint, p_tenant text) RETURNS float8
 LANGUAGE plpgsql STABLE AS $$
 BEGIN

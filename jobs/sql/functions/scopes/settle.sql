@@ -1,27 +1,27 @@
 -- ojs_settle: raise the virtual times of a queue's next lanes of one rank by the starts of their
--- tenants in other queues of the scope. It stops when none of the first p_most + 1 lanes is behind,
--- and returns the virtual time of the next lane; null: no lane is offered.
+-- tenants in other queues of the scope. Returns the virtual time of the next lane; null: no lane is
+-- eligible. p_most: how many jobs the caller will take. See ADR 0018.
 --
--- Five functions keep these costs. ojs_charge_scopes and ojs_spend add started jobs to the cost of a
--- tenant in a scope; ojs_served reads the cost. ojs_settle brings it into the virtual times of lanes
--- by ojs_raised; `paid` is the part of the cost that a lane's virtual time has. The debt of a lane
--- (ojs_debt) is another thing: the jobs of a claim that did not hold the lane.
+-- ojs_charge_scopes and ojs_spend add started jobs to the cost of a tenant in a scope; ojs_served
+-- reads this cost. The `paid` of a lane is the part of the cost that its virtual time includes. A
+-- lane is behind if `paid` is not the whole cost; ojs_settle then raises it with ojs_raised. A debt
+-- (ojs_debt) is something else: jobs that a claim took without the lane's lock.
 --
--- Virtual times of lanes of a scope are lower bounds, and a tenant's cost only grows. So if none of
--- the first lanes is behind, no other lane precedes them. A lane is raised only after its tenant
--- got jobs in another queue. The function makes at most eight changes, each of at most 256 lanes (or
--- p_most + 1, if that is more). It leaves further lanes to the next claims. See ADR 0018.
+-- The stored virtual time of a lane in a scope is a lower bound, because a tenant's cost only
+-- grows. So if none of the first p_most + 1 lanes is behind, their order is final and the function
+-- stops. It makes at most eight changes, each of at most 256 lanes (or p_most + 1, if that is
+-- more), and leaves further lanes to later claims.
 --
--- p_barren, p_shut and p_routes are `exhausted`, `closed` and `version_keys` of the claim. The names
--- are of release 0.2.0, whose claim calls this function: see ADR 0026. The
--- planner settings of the claim apply. The caller holds the lock of the scope.
--- Locks: the raised lanes (SKIP LOCKED).
+-- p_barren, p_shut and p_routes are `exhausted`, `closed` and `version_keys` of the claim. The
+-- names are of release 0.2.0, whose claim calls this function: see ADR 0026. The function has no
+-- planner settings: the settings of the claim apply.
+-- Locks: the raised lanes (SKIP LOCKED). The caller holds the lock of the scope.
 CREATE OR REPLACE FUNCTION ojs_settle(
     p_scope text, p_queue text, p_rank smallint, p_vt float8, p_most int,
     p_barren bigint[], p_shut bigint[], p_routes int[]
 ) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE
-    v_most int := p_most + 1;  -- one more lane bounds how far a single lane may be raised
+    v_most int := p_most + 1;  -- of one lane alone, ojs_raised has no bound
     v_ids bigint[];
     v_costs float8[];
     v_first int;

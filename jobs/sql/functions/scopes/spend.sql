@@ -1,5 +1,6 @@
--- ojs_spend: add jobs to the costs of their tenants in a scope. The arrays have for each lane its
--- scope (null: none), rank, tenant and weight, and the number of jobs.
+-- ojs_spend: add started jobs to the costs of their tenants in a scope. The arrays have one entry
+-- for each lane: its scope (null: none), rank, tenant, number of jobs and weight. The new cost is a
+-- new row and the former row is deleted: see models.Served.
 -- Locks: none; the caller holds the locks of the scopes.
 CREATE OR REPLACE FUNCTION ojs_spend(
     p_scopes text[], p_ranks smallint[], p_tenants text[], p_jobs int[], p_weights float8[]
