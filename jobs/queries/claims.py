@@ -9,7 +9,7 @@ import orjson
 
 from jobs.domain.claim import ClaimPlan
 from jobs.domain.job import Job
-from jobs.queries.base import run, run_hot
+from jobs.queries.base import run, run_pooled, run_pooled_each
 
 
 class Hints(NamedTuple):
@@ -63,10 +63,38 @@ class Claimer(NamedTuple):
     heard_ms: int | None = None
 
 
+class Claim(NamedTuple):
+    """One call of the claim. `default_ms` is the lease if neither worker nor job names one."""
+
+    plan: ClaimPlan
+    by: Claimer
+    default_ms: int
+    hints: Hints
+
+
 def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claimed:
     """Hand out jobs, in turn order. Spec: contract 10.1, core FETCH, fair-scheduling 7."""
+    call = Claim(plan, by, default_ms, hints)
+    return _claimed(call, run_pooled("claim", _params(call)))
+
+
+def claim_each(calls: Sequence[Claim]) -> list[Claimed | Exception]:
+    """Run several claims in one round trip, each a transaction.
+
+    Returns the answer or the error of each. A claim that waits for a lock delays the claims behind
+    it.
+    """
+    found = run_pooled_each("claim", [_params(call) for call in calls])
+    return [
+        rows if isinstance(rows, Exception) else _claimed(call, rows)
+        for call, rows in zip(calls, found, strict=True)
+    ]
+
+
+def _params(call: Claim) -> dict[str, Any]:
+    plan, by, default_ms, hints = call
     rotation = plan.rotation
-    params = {
+    return {
         "queues": list(plan.queues),
         "limit": plan.limit,
         "worker_id": by.worker_id,
@@ -97,12 +125,15 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
         "scopes": [plan.scopes.get(queue) for queue in plan.queues] if plan.scopes else None,
         "heard_ms": by.heard_ms,
     }
+
+
+def _claimed(call: Claim, rows: Sequence[Any]) -> Claimed:
     answer = Claimed([], [])
-    for *row, signals in run_hot("claim", params):
+    for *row, signals in rows:
         if signals is None:
-            _add_job(answer, row, by.worker_id, plan.pool)
+            _add_job(answer, row, call.by.worker_id, call.plan.pool)
         else:
-            _read_signals(answer, orjson.loads(signals), plan.queues)
+            _read_signals(answer, orjson.loads(signals), call.plan.queues)
     return answer
 
 
