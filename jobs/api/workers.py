@@ -89,7 +89,9 @@ class FetchJobs(WorkerView):
         wanted = worker_codec.decode_fetch(
             {"pool": request.META.get(POOL_HEADER), **body}, tenant=self.principal.tenant
         )
-        wanted = replace(wanted, pool=self.principal.pool(wanted.pool))
+        pool = self.principal.pool(wanted.pool)
+        if pool != wanted.pool:
+            wanted = replace(wanted, pool=pool)
         self.principal.require_fetch(split_queue(name)[1] for name in wanted.queues)
         self.require_worker(wanted.worker_id)
         self.principal.require_handlers(**worker_codec.handled(body))

@@ -1,6 +1,6 @@
 """Load and run the statements in `sql/`: the only place of the core with a cursor."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,18 @@ def run_pooled_each(name: str, many: Sequence[Mapping[str, Any]]) -> list[list[A
     """
     with borrowed() as lent:
         return statements.hot_rows_each(name, many, lent)
+
+
+def array(values: Iterable[object] | None) -> str | None:
+    """Return a list of texts, numbers or nulls as an array's literal; psycopg takes longer."""
+    return None if values is None else f"{{{','.join(map(_element, values))}}}"
+
+
+def _element(value: object) -> str:
+    if isinstance(value, str):
+        text = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{text}"'
+    return "NULL" if value is None else repr(value)
 
 
 def as_json(rows: object) -> str:

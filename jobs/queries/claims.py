@@ -9,7 +9,7 @@ import orjson
 
 from jobs.domain.claim import ClaimPlan
 from jobs.domain.job import Job
-from jobs.queries.base import run, run_pooled, run_pooled_each
+from jobs.queries.base import array, run, run_pooled, run_pooled_each
 
 
 class Hints(NamedTuple):
@@ -95,13 +95,13 @@ def _params(call: Claim) -> dict[str, Any]:
     plan, by, default_ms, hints = call
     rotation = plan.rotation
     return {
-        "queues": list(plan.queues),
+        "queues": array(plan.queues),
         "limit": plan.limit,
         "worker_id": by.worker_id,
         "lease_ms": by.lease_ms,
         "default_lease_ms": default_ms,
         "tenant": plan.tenant,
-        "version_keys": list(plan.version_keys) if plan.version_keys is not None else None,
+        "version_keys": array(plan.version_keys),
         "pool": plan.pool,
         "pool_cap": plan.pool_cap,
         "worker_pool": by.pool,
@@ -111,18 +111,18 @@ def _params(call: Claim) -> dict[str, Any]:
         "blocked_on": by.blocked_on,
         "rotation": rotation and rotation.key,
         "strategy": rotation and int(rotation.strategy),
-        "weights": rotation and rotation.weights and list(rotation.weights),
+        "weights": rotation and array(rotation.weights or None),
         "ratio": rotation and rotation.ratio,
         "rotation_ms": rotation and rotation.rotation_ms,
         "is_global": rotation and rotation.is_global,
-        "low_ranks": hints.ranks,
-        "low_vts": hints.vts,
-        "low_lanes": hints.lanes,
-        "low_seqs": hints.seqs,
+        "low_ranks": array(hints.ranks),
+        "low_vts": array(hints.vts),
+        "low_lanes": array(hints.lanes),
+        "low_seqs": array(hints.seqs),
         "declared": by.declared,
         "leaves_out_versions": plan.leaves_out_versions,
         "caller": by.tenant,
-        "scopes": [plan.scopes.get(queue) for queue in plan.queues] if plan.scopes else None,
+        "scopes": array(map(plan.scopes.get, plan.queues)) if plan.scopes else None,
         "heard_ms": by.heard_ms,
     }
 

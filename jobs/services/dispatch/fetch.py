@@ -14,6 +14,7 @@ the first claims of several requests can run in one round trip.
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 from django.db import OperationalError
 
@@ -64,7 +65,7 @@ def fetch_soon(request: FetchRequest) -> Later[queries.Claimed] | queries.Claime
     if not _may_share(first):
         return _finished(claims, queries.claim(*first))
 
-    def finish(outcome: Outcome[queries.Claimed | Exception]) -> queries.Claimed:
+    def finish(outcome: "Outcome[queries.Claimed | Exception]") -> queries.Claimed:
         claimed = outcome()
         if isinstance(claimed, Exception):
             raise claimed
@@ -133,7 +134,7 @@ def _claim(request: FetchRequest, count: int) -> Claims:
 
 def _claim_current(request: FetchRequest, count: int) -> Claims:
     """Plan and claim; repeat if the configuration version or facts of the worker are stale."""
-    wanted = bindings.with_pool(_declared(request))
+    wanted = _declared(request)
     for _ in range(MAX_TRIES):
         plan = planned(wanted, count)
         if not plan.queues or plan.limit <= 0:
@@ -145,7 +146,7 @@ def _claim_current(request: FetchRequest, count: int) -> Claims:
             wanted = _without_worker(request)
         elif claimed.declared is not None and request.worker_id is not None:
             stored = bindings.find_declared(request.worker_id)
-            wanted = bindings.with_pool(_completed(request, stored))
+            wanted = _completed(request, stored)
         elif claimed.worker_pool is None:
             return claimed
         elif request.pool is not None:
@@ -156,7 +157,7 @@ def _claim_current(request: FetchRequest, count: int) -> Claims:
             )
         else:
             bindings.learn(request.worker_id, claimed.worker_pool)
-            wanted = bindings.with_pool(_declared(request))
+            wanted = _declared(request)
     raise Conflict("the configuration keeps changing, try again")
 
 
@@ -182,26 +183,30 @@ def _without_worker(request: FetchRequest) -> FetchRequest:
 
 
 def _declared(request: FetchRequest) -> FetchRequest:
-    """Return the request with the stored declaration of its worker, unless it has its own."""
+    """Complete a request by the pool and the declaration of its worker that this process has."""
     return _completed(request, bindings.declared(request.worker_id))
 
 
 def _completed(request: FetchRequest, stored: Declaration) -> FetchRequest:
-    """Complete a request from its worker's declaration; members of the request take precedence."""
+    """Complete a request by its worker's pool and declaration; its own members take precedence."""
+    found = bindings.pool_members(request) | _declared_members(request, stored)
+    return replace(request, **found) if found else request
+
+
+def _declared_members(request: FetchRequest, stored: Declaration) -> dict[str, Any]:
     chooses_rotation = request.strategy is not None or request.weights is not None
     if request.declaration is not None and chooses_rotation:
-        return request
+        return {}
     rotation = NOTHING if chooses_rotation else rotation_request_of(stored)
     weights = rotation.weights and {
         q: rotation.weights[q] for q in request.queues if q in rotation.weights
     }
-    return replace(
-        request,
-        declaration=stored if request.declaration is None else request.declaration,
-        strategy=request.strategy or rotation.strategy,
-        weights=weights if request.weights is None else request.weights,
-        declared=stored.digest,
-    )
+    return {
+        "declaration": stored if request.declaration is None else request.declaration,
+        "strategy": request.strategy or rotation.strategy,
+        "weights": weights if request.weights is None else request.weights,
+        "declared": stored.digest,
+    }
 
 
 def planned(request: FetchRequest, count: int) -> ClaimPlan:
