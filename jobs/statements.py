@@ -1,17 +1,17 @@
 """Load SQL files as statements: `<name>.sql` in a folder or below it, read once, run by name."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
 from jobs.fastpath.statements import cursor_of, direct_of
 from jobs.gather import prepare_wait
-from jobs.repeat import repeated
+from jobs.repeat import refusal, repeated
 
 
 class Statements:
@@ -70,6 +70,24 @@ class Statements:
         mine = on or connections[DEFAULT_DB_ALIAS]
         return repeated(lambda: _run(mine, text, params), mine)
 
+    def hot_rows_each(
+        self, name: str, many: Sequence[Mapping[str, Any]], on: BaseDatabaseWrapper
+    ) -> list[list[Any] | Exception]:
+        """Run a statement of the hot path for each of `many`, in one round trip if possible.
+
+        Each run is a transaction by itself. Returns its rows, or its error after the repetitions
+        that `hot_rows` makes.
+        """
+        text = self._whole(name, ())
+        direct = direct_of(cursor_of(on)) if len(many) > 1 else None
+        if direct is None:
+            return [_outcome(on, text, params) for params in many]
+        found = direct.rows_each(text, many)
+        return [
+            _outcome(on, text, params) if one is None or _may_repeat(one) else one
+            for params, one in zip(many, found, strict=True)
+        ]
+
     def _filled(self, name: str, parts: tuple[tuple[str, str], ...]) -> str:
         text = self.text(name)
         for mark, part in parts:
@@ -81,6 +99,18 @@ def _run(mine: BaseDatabaseWrapper, text: str, params: Mapping[str, Any]) -> lis
     kept = cursor_of(mine)
     direct = direct_of(kept)
     return direct.rows(text, params) if direct else _fetched(kept, text, params)
+
+
+def _may_repeat(found: list[Any] | Exception) -> bool:
+    undone = refusal(found) if isinstance(found, Exception) else None
+    return undone is not None and undone.may_repeat
+
+
+def _outcome(mine: BaseDatabaseWrapper, text: str, params: Mapping[str, Any]) -> Any:
+    try:
+        return repeated(lambda: _run(mine, text, params), mine)
+    except Error as problem:
+        return problem
 
 
 def _fetched(cursor: CursorWrapper, text: str, params: Mapping[str, Any]) -> list[Any]:

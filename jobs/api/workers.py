@@ -14,14 +14,14 @@ from jobs.api.openapi import operation
 from jobs.api.problems import error_body
 from jobs.api.schemas import workers as schemas
 from jobs.conf import conf
-from jobs.domain.claim import FetchRequest, split_queue
+from jobs.domain.claim import split_queue
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.ids import is_id
 from jobs.domain.times import format_time
 from jobs.gather import Later, now
 from jobs.metrics import observe_fetch
 from jobs.queries import Claimed, Completed
-from jobs.services.dispatch.fetch import fetch
+from jobs.services.dispatch.fetch import fetch_soon
 from jobs.services.dispatch.waiting import fetch_or_wait
 from jobs.services.outcome.ack import Ack, ack, ack_soon
 from jobs.services.outcome.nack import Nack, nack
@@ -81,26 +81,33 @@ class FetchJobs(WorkerView):
     @operation("fetchJobs", {200: schemas.FETCHED}, body=schemas.FETCH, refusals=(409,))
     def post(self, request: Request) -> Answer:
         """Hand out jobs."""
+        return now(self.post_soon(request))
+
+    def post_soon(self, request: Request) -> Later[Answer] | Answer:
+        """Begin to hand out jobs; with `wait_ms` the method itself waits for a job."""
         body = self.body()
         wanted = worker_codec.decode_fetch(
             {"pool": request.META.get(POOL_HEADER), **body}, tenant=self.principal.tenant
         )
-        wanted = replace(wanted, pool=self.principal.pool(wanted.pool))
+        pool = self.principal.pool(wanted.pool)
+        if pool != wanted.pool:
+            wanted = replace(wanted, pool=pool)
         self.principal.require_fetch(split_queue(name)[1] for name in wanted.queues)
         self.require_worker(wanted.worker_id)
         self.principal.require_handlers(**worker_codec.handled(body))
         if not wanted.queues and self.principal.grant.queues_fetch:
             wanted = replace(wanted, may_fetch=self.principal.may_fetch)
-        claimed = self.claim(wanted, worker_codec.wait_ms(body))
+        wait_ms = worker_codec.wait_ms(body)
+        found = fetch_or_wait(wanted, wait_ms) if wait_ms else fetch_soon(wanted)
+        return found.then(self.answer) if isinstance(found, Later) else self.answer(found)
+
+    def answer(self, claimed: Claimed) -> Answer:
+        """Return the answer with the claimed jobs."""
         observe_fetch(perf_counter() - self.began, len(claimed.jobs))
         answer: dict[str, Any] = {"jobs": job_codec.encode_all(claimed.jobs)}
         if claimed.directive:
             answer["directive"] = Standing(claimed.directive).name.lower()
         return Answer(answer)
-
-    def claim(self, wanted: FetchRequest, wait_ms: int) -> Claimed:
-        """Claim now, or hold the request until a job arrives."""
-        return fetch_or_wait(wanted, wait_ms) if wait_ms else fetch(wanted)
 
 
 class AckView(WorkerView):

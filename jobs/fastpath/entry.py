@@ -156,7 +156,7 @@ def _answered(
     view = route.view(**route.options)
     view.begin(request)
 
-    def completed(outcome: Callable[[], Answer]) -> Answer:
+    def completed(outcome: "Callable[[], Answer]") -> Answer:  # quoted: evaluated at each call
         try:
             answer = outcome()
         except Exception as problem:  # the view knows all kinds

@@ -2,17 +2,19 @@
 
 import re
 import select
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from time import monotonic
 from typing import Any
 
+from django.db import Error as DjangoError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 from psycopg import Error, OperationalError, adapters, errors
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader, PyFormat, Transformer
-from psycopg.pq import DiagnosticField, ExecStatus, TransactionStatus
+from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGconn, PGresult
 from psycopg.types.string import TextLoader
 
@@ -103,6 +105,8 @@ class Direct:
         self._number = 0
         self._arrives = select.poll()
         self._arrives.register(cursor.connection.fileno(), select.POLLIN)
+        self._goes_on = select.poll()
+        self._goes_on.register(cursor.connection.fileno(), select.POLLIN | select.POLLOUT)
         # of a cursor that counts its statements: jobs/fastpath/cursors.py
         self._looked_after: Callable[[Callable[[], list[Any]]], list[Any]] = getattr(
             cursor, "direct", lambda run: run()
@@ -119,22 +123,88 @@ class Direct:
     def _rows(self, text: str, params: Mapping[str, Any]) -> list[Any]:
         with self._connection.lock:
             try:
-                result = self._run(text, params)
+                return self._loaded(self._run(text, params))
             except Error as problem:
                 if problem.sqlstate not in OUTDATED:
                     raise
                 self._prepared.pop(text, None)  # absent when preparing it failed
-                result = self._run(text, params)
-            self._transformer.set_pgresult(result)
-            return self._transformer.load_rows(0, result.ntuples, tuple)
+                return self._loaded(self._run(text, params))
+
+    def rows_each(
+        self, text: str, many: Sequence[Mapping[str, Any]]
+    ) -> list[list[Any] | Exception | None]:
+        """Run a statement for each of `many` in one round trip, each a transaction by itself.
+
+        Returns the rows or Django's error of each. None: the statement was outdated, has changed
+        nothing, and may run again. Raises Django's errors if the statements could not be sent.
+        """
+        try:
+            with self._connection.lock:
+                return self._each(text, many)
+        except Error:
+            with self._db.wrap_database_errors:
+                raise
+
+    def _each(
+        self, text: str, many: Sequence[Mapping[str, Any]]
+    ) -> list[list[Any] | Exception | None]:
+        line = self._connection.pgconn
+        name, places = self._prepared.get(text) or self._prepare(text)
+        given = [self._given(places, params) for params in many]
+        line.enter_pipeline_mode()
+        try:
+            for values in given:
+                line.send_query_prepared(name, values)
+                line.pipeline_sync()
+            while line.flush():  # the server takes no more before it has sent answers
+                self._goes_on.poll()
+                line.consume_input()
+            until = monotonic() + baton.SHORT_MS / 1000
+            found = [self._rows_of_next(text, line, until) for _ in many]
+            if line.status == ConnStatus.OK:
+                line.exit_pipeline_mode()
+        except BaseException:
+            self._connection.close()  # answers may be missing
+            raise
+        return found
+
+    def _rows_of_next(self, text: str, line: PGconn, until: float) -> list[Any] | Exception | None:
+        try:
+            return self._looked_after(lambda: self._loaded(self._received(line, until)))
+        except Error as problem:
+            if problem.sqlstate in OUTDATED:
+                self._prepared.pop(text, None)
+                return None
+            try:
+                with self._db.wrap_database_errors:
+                    raise
+            except DjangoError as refused:
+                return refused
+
+    def _loaded(self, result: PGresult) -> list[Any]:
+        self._transformer.set_pgresult(self._checked(result))
+        return self._transformer.load_rows(0, result.ntuples, tuple)
+
+    def _received(self, line: PGconn, until: float) -> PGresult:
+        """Return the result of the next statement in a pipeline; pass the baton on at `until`."""
+        if line.is_busy() and baton.is_held():
+            left_ms = max(0, int((until - monotonic()) * 1000))
+            if not self._arrives.poll(left_ms):
+                baton.pass_on()
+        result: PGresult | None = self._next_result(line)
+        while result is not None and line.status == ConnStatus.OK:
+            following = self._next_result(line)
+            if following is not None and following.status == ExecStatus.PIPELINE_SYNC:
+                return result
+        raise OperationalError(line.get_error_message())
 
     def _run(self, text: str, params: Mapping[str, Any]) -> PGresult:
         name, places = self._prepared.get(text) or self._prepare(text)
-        values = [params[place] for place in places]
-        given = self._transformer.dump_sequence(values, [PyFormat.TEXT] * len(values))
+        given = self._given(places, params)
         line = self._connection.pgconn
         if not baton.is_held():
-            return self._checked(line.exec_prepared(name, given))
+            run: PGresult = line.exec_prepared(name, given)
+            return run
         line.send_query_prepared(name, given)
         line.flush()
         if not self._arrives.poll(baton.SHORT_MS):
@@ -144,7 +214,11 @@ class Direct:
             pass
         if result is None:
             raise OperationalError(line.get_error_message())
-        return self._checked(result)
+        return result
+
+    def _given(self, places: Sequence[str], params: Mapping[str, Any]) -> Sequence[Any]:
+        values = [params[place] for place in places]
+        return self._transformer.dump_sequence(values, [PyFormat.TEXT] * len(values))
 
     def _next_result(self, line: PGconn) -> PGresult | None:
         """Return the next result when it has arrived; libpq itself would wait with the lock."""

@@ -23,10 +23,12 @@ from jobs.queries.attempts import (
 )
 from jobs.queries.claims import (
     EXPLAINED_TIMES,
+    Claim,
     Claimed,
     Claimer,
     Hints,
     claim,
+    claim_each,
     explain,
 )
 from jobs.queries.counts import (
@@ -219,6 +221,7 @@ __all__ = [
     "Attempt",
     "Beat",
     "Checking",
+    "Claim",
     "Claimed",
     "Claimer",
     "Column",
@@ -261,6 +264,7 @@ __all__ = [
     "charge",
     "charge_queues",
     "claim",
+    "claim_each",
     "columns",
     "complete",
     "configuration",

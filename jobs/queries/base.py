@@ -1,6 +1,6 @@
 """Load and run the statements in `sql/`: the only place of the core with a cursor."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,27 @@ def run_pooled(
         return run_hot(name, params, parts)
     with borrowed() as lent:
         return run_hot(name, params, parts, lent)
+
+
+def run_pooled_each(name: str, many: Sequence[Mapping[str, Any]]) -> list[list[Any] | Exception]:
+    """Run a statement for each of `many` in one round trip, on a connection of the pool.
+
+    Each run is a transaction by itself. Returns its rows or its error.
+    """
+    with borrowed() as lent:
+        return statements.hot_rows_each(name, many, lent)
+
+
+def array(values: Iterable[object] | None) -> str | None:
+    """Return a list of texts, numbers or nulls as an array's literal; psycopg takes longer."""
+    return None if values is None else f"{{{','.join(map(_element, values))}}}"
+
+
+def _element(value: object) -> str:
+    if isinstance(value, str):
+        text = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{text}"'
+    return "NULL" if value is None else repr(value)
 
 
 def as_json(rows: object) -> str:

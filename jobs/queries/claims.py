@@ -9,7 +9,7 @@ import orjson
 
 from jobs.domain.claim import ClaimPlan
 from jobs.domain.job import Job
-from jobs.queries.base import run, run_hot
+from jobs.queries.base import array, run, run_pooled, run_pooled_each
 
 
 class Hints(NamedTuple):
@@ -63,17 +63,45 @@ class Claimer(NamedTuple):
     heard_ms: int | None = None
 
 
+class Claim(NamedTuple):
+    """One call of the claim. `default_ms` is the lease if neither worker nor job names one."""
+
+    plan: ClaimPlan
+    by: Claimer
+    default_ms: int
+    hints: Hints
+
+
 def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claimed:
     """Hand out jobs, in turn order. Spec: contract 10.1, core FETCH, fair-scheduling 7."""
+    call = Claim(plan, by, default_ms, hints)
+    return _claimed(call, run_pooled("claim", _params(call)))
+
+
+def claim_each(calls: Sequence[Claim]) -> list[Claimed | Exception]:
+    """Run several claims in one round trip, each a transaction.
+
+    Returns the answer or the error of each. A claim that waits for a lock delays the claims behind
+    it.
+    """
+    found = run_pooled_each("claim", [_params(call) for call in calls])
+    return [
+        rows if isinstance(rows, Exception) else _claimed(call, rows)
+        for call, rows in zip(calls, found, strict=True)
+    ]
+
+
+def _params(call: Claim) -> dict[str, Any]:
+    plan, by, default_ms, hints = call
     rotation = plan.rotation
-    params = {
-        "queues": list(plan.queues),
+    return {
+        "queues": array(plan.queues),
         "limit": plan.limit,
         "worker_id": by.worker_id,
         "lease_ms": by.lease_ms,
         "default_lease_ms": default_ms,
         "tenant": plan.tenant,
-        "version_keys": list(plan.version_keys) if plan.version_keys is not None else None,
+        "version_keys": array(plan.version_keys),
         "pool": plan.pool,
         "pool_cap": plan.pool_cap,
         "worker_pool": by.pool,
@@ -83,26 +111,29 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
         "blocked_on": by.blocked_on,
         "rotation": rotation and rotation.key,
         "strategy": rotation and int(rotation.strategy),
-        "weights": rotation and rotation.weights and list(rotation.weights),
+        "weights": rotation and array(rotation.weights or None),
         "ratio": rotation and rotation.ratio,
         "rotation_ms": rotation and rotation.rotation_ms,
         "is_global": rotation and rotation.is_global,
-        "low_ranks": hints.ranks,
-        "low_vts": hints.vts,
-        "low_lanes": hints.lanes,
-        "low_seqs": hints.seqs,
+        "low_ranks": array(hints.ranks),
+        "low_vts": array(hints.vts),
+        "low_lanes": array(hints.lanes),
+        "low_seqs": array(hints.seqs),
         "declared": by.declared,
         "leaves_out_versions": plan.leaves_out_versions,
         "caller": by.tenant,
-        "scopes": [plan.scopes.get(queue) for queue in plan.queues] if plan.scopes else None,
+        "scopes": array(map(plan.scopes.get, plan.queues)) if plan.scopes else None,
         "heard_ms": by.heard_ms,
     }
+
+
+def _claimed(call: Claim, rows: Sequence[Any]) -> Claimed:
     answer = Claimed([], [])
-    for *row, signals in run_hot("claim", params):
+    for *row, signals in rows:
         if signals is None:
-            _add_job(answer, row, by.worker_id, plan.pool)
+            _add_job(answer, row, call.by.worker_id, call.plan.pool)
         else:
-            _read_signals(answer, orjson.loads(signals), plan.queues)
+            _read_signals(answer, orjson.loads(signals), call.plan.queues)
     return answer
 
 

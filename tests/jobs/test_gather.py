@@ -13,19 +13,21 @@ from django.test.utils import CaptureQueriesContext
 
 from jobs import bounds, connection_pool, gather, queries
 from jobs.domain.caller import Caller
-from jobs.domain.claim import FetchRequest
-from jobs.domain.errors import Duplicate, OJSError
+from jobs.domain.claim import FetchRequest, Strategy
+from jobs.domain.errors import BackendError, Duplicate, OJSError
 from jobs.domain.states import CODES, State
 from jobs.gather import Gathering, now
-from jobs.models import Job, Ready
-from jobs.services.dispatch.fetch import fetch
+from jobs.models import Job, Later, Lease, Ready
+from jobs.queries import ago
+from jobs.services.dispatch import fetch as dispatch
+from jobs.services.dispatch.fetch import fetch_soon
 from jobs.services.enqueue import insert
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import configuration, lanes
 from jobs.services.outcome.ack import Ack, ack_soon
 from jobs.services.read.show import show_soon
 from tests.concurrency import DEADLINE_S, at_once, threads
-from tests.factories import DraftFactory
+from tests.factories import DraftFactory, JobFactory
 from tests.processes import until
 
 
@@ -414,6 +416,131 @@ def test_a_later_result_is_made_of_its_parts(road: Road) -> None:
     assert [*found, later.now(), gather.now("there")] == ["41", "41", "there"]
 
 
+# --- claims in one round trip ---------------------------------------------------------------------
+
+
+def fetched(*requests: FetchRequest) -> list[queries.Claimed | Exception]:
+    """Begin several fetches in this thread, then run them; returns the answer or error of each."""
+    found: list[queries.Claimed | Exception] = []
+
+    def done(outcome: Callable[[], queries.Claimed]) -> None:
+        try:
+            found.append(outcome())
+        except Exception as problem:
+            found.append(problem)
+
+    for request in requests:
+        begun = fetch_soon(request)
+        assert isinstance(begun, gather.Later)
+        begun.submit(done)
+    gather.start_collected()
+    return found
+
+
+def ids_of(found: "list[queries.Claimed | Exception]") -> list[list[str]]:
+    """Return the ids of the jobs that each fetch claimed."""
+    return [[job.id for job in one.jobs] for one in found if isinstance(one, queries.Claimed)]
+
+
+@pytest.fixture
+def serving(gathering: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process serve requests."""
+    monkeypatch.setattr("jobs.bounds._Process.work", bounds.Work.REQUESTS)
+
+
+@pytest.mark.usefixtures("serving")
+def test_fetches_that_come_together_get_a_job_each_in_order() -> None:
+    a, b, c = put(queue="hot"), put(queue="hot"), put(queue="other")
+
+    found = fetched(
+        FetchRequest(("hot",), 1, worker_id="w1"),
+        FetchRequest(("other",), 5, worker_id="w2"),
+        FetchRequest(("hot",), 5, worker_id="w3"),
+        FetchRequest(("empty",), 1, worker_id="w4"),
+    )
+
+    assert ids_of(found) == [[a], [c], [b], []]
+    workers = dict(Lease.objects.values_list("id", "worker_id"))
+    assert {str(job): worker for job, worker in workers.items()} == {a: "w1", c: "w2", b: "w3"}
+
+
+@pytest.mark.usefixtures("serving")
+def test_fetches_that_come_together_are_one_run_of_the_gathering(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[int] = []
+
+    def each(calls: Sequence[queries.Claim]) -> list[queries.Claimed | Exception]:
+        sizes.append(len(calls))
+        return queries.claim_each(calls)
+
+    monkeypatch.setattr(dispatch._first_claims, "_run", each)
+
+    fetched(*[FetchRequest(("hot",), 1) for _ in range(5)])
+
+    assert sizes == [5]
+
+
+@pytest.mark.usefixtures("serving")
+def test_a_shared_claim_with_stale_facts_is_repeated_alone() -> None:
+    first, second, third = put(queue="hot"), put(queue="hot"), put(queue="hot")
+    assert ids_of(fetched(FetchRequest(("hot",), 1))) == [[first]]
+    queries.raise_config_version()
+
+    found = fetched(FetchRequest(("hot",), 1), FetchRequest(("hot",), 1))
+
+    assert ids_of(found) == [[second], [third]]
+
+
+@pytest.mark.usefixtures("serving")
+def test_a_shared_claim_promotes_due_jobs() -> None:
+    due = JobFactory.create(queue="hot", state=State.SCHEDULED).id
+    Later.objects.update(due_at=ago(1))
+
+    assert ids_of(fetched(FetchRequest(("hot",), 1), FetchRequest(("other",), 1))) == [[due], []]
+
+
+@pytest.mark.usefixtures("serving")
+def test_an_error_of_a_shared_claim_is_the_error_of_its_fetch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put(queue="hot")
+    monkeypatch.setattr(
+        dispatch._first_claims, "_run", lambda calls: [BackendError("no"), queries.claim(*calls[1])]
+    )
+
+    refused, claimed = fetched(FetchRequest(("hot",), 1), FetchRequest(("hot",), 1))
+
+    assert isinstance(refused, BackendError)
+    assert len(ids_of([claimed])[0]) == 1
+
+
+@pytest.mark.usefixtures("serving")
+def test_claims_that_wait_for_other_claims_share_no_round_trip() -> None:
+    first, second = put(queue="a"), put(queue="b")
+
+    wanted = FetchRequest(("a", "b"), 1, strategy=Strategy.ROUND_ROBIN.wire)
+    found = [fetch_soon(wanted), fetch_soon(wanted)]
+
+    assert ids_of(found) == [[first], [second]]  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("serving")
+def test_many_threads_that_fetch_at_once_claim_each_job_once() -> None:
+    put_ids = [put(queue=f"q{n % 3}") for n in range(300)]
+
+    def drain(thread: int) -> list[str]:
+        mine: list[str] = []
+        for n in range(200):
+            found = now(fetch_soon(FetchRequest((f"q{(n + thread) % 3}",), 2, f"w{thread}")))
+            mine += [job.id for job in found.jobs]
+        return mine
+
+    got = at_once([lambda thread=thread: drain(thread) for thread in range(8)])  # type: ignore[misc]
+
+    assert sorted(job_id for mine in got for job_id in mine) == sorted(put_ids)
+
+
 # --- plans ----------------------------------------------------------------------------------------
 
 
@@ -422,7 +549,7 @@ def test_no_hot_statement_is_planned_per_call(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("jobs.bounds._Process.work", bounds.Work.REQUESTS)
     for _ in range(8):
         job_id = put(queue="hot")
-        claimed = fetch(FetchRequest(("hot",), 1, worker_id="w1"))
+        claimed = now(fetch_soon(FetchRequest(("hot",), 1, worker_id="w1")))
         assert now(show_soon(job_id)).state == CODES[State.ACTIVE]
         assert [job.id for job in claimed.jobs] == [job_id]
         assert not isinstance(now(ack_soon(Ack(job_id))), OJSError)
@@ -434,5 +561,5 @@ def test_no_hot_statement_is_planned_per_call(monkeypatch: pytest.MonkeyPatch) -
         )
         plans = cursor.fetchall()
 
-    assert len(plans) == 3  # enqueue, read, ack
+    assert len(plans) == 4  # enqueue, claim, read, ack
     assert all(generic >= 8 and custom == 0 for generic, custom in plans)

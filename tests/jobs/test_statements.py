@@ -1,5 +1,6 @@
 """Statements in files, run on the cursor that is kept with the connection."""
 
+import contextlib
 import os
 import socket
 from collections.abc import Iterator
@@ -245,3 +246,97 @@ def test_hot_statements_are_counted_as_others_are(statements: Statements) -> Non
     hot(statements)
 
     assert counted() == before + 1
+
+
+# --- one round trip for several -------------------------------------------------------------------
+
+
+def divide_each(statements: Statements, *divisors: int) -> list[Any]:
+    """Run the statement that divides once for each divisor; errors appear as their class."""
+    found = statements.hot_rows_each("divide", [{"by": by} for by in divisors], connection)
+    return [type(one) if isinstance(one, Exception) else one for one in found]
+
+
+def test_each_statement_of_a_round_trip_has_its_own_rows(statements: Statements) -> None:
+    expected = [[(1,)], [(-1,)], [(0,)]]
+
+    assert divide_each(statements, 1, -1, 2) == expected
+    assert divide_each(statements, 1, -1, 2) == expected
+    assert divide_each(statements, 1) == [[(1,)]]
+
+
+def test_more_statements_than_the_sockets_hold_are_one_round_trip(tmp_path: Path) -> None:
+    (tmp_path / "long.sql").write_text("SELECT %(text)s::text")
+    texts = [str(n) * 100_000 for n in range(10)] * 10
+
+    found = Statements(tmp_path).hot_rows_each(
+        "long", [{"text": text} for text in texts], connection
+    )
+
+    assert found == [[(text,)] for text in texts]
+
+
+def test_a_failed_statement_of_a_round_trip_fails_alone(statements: Statements) -> None:
+    assert divide_each(statements, 1, 0, 1) == [[(1,)], DataError, [(1,)]]
+    assert divide_each(statements, 0, 0) == [DataError, DataError]
+    assert statements.hot_rows("divide", {"by": 1}) == [(1,)]
+
+
+def test_each_statement_of_a_round_trip_is_a_transaction(tmp_path: Path) -> None:
+    (tmp_path / "stamp.sql").write_text("SELECT pg_current_xact_id()::text, %(n)s::int")
+
+    found: Any = Statements(tmp_path).hot_rows_each(
+        "stamp", [{"n": n} for n in range(3)], connection
+    )
+
+    assert [n for [(_, n)] in found] == [0, 1, 2]
+    assert len({transaction_id for [(transaction_id, _)] in found}) == 3
+
+
+def test_statements_of_a_round_trip_are_repeated_when_their_function_was_replaced(
+    upgraded: Statements,
+) -> None:
+    found = upgraded.hot_rows_each("called", [{"missing": "1"}, {"missing": "0"}], connection)
+
+    assert found == [[(3,)], [(2,)]]
+
+
+def test_statements_of_a_round_trip_are_prepared_anew(statements: Statements) -> None:
+    divide_each(statements, 1, 1)
+    with connection.cursor() as cursor:
+        cursor.execute("DEALLOCATE ALL")
+
+    assert divide_each(statements, 1, 2) == [[(1,)], [(0,)]]
+
+
+BROKEN = "SELECT pg_terminate_backend(pg_backend_pid()) WHERE %(is_last)s::bool"
+
+
+def test_a_lost_connection_keeps_the_rows_that_arrived(tmp_path: Path) -> None:
+    (tmp_path / "broken.sql").write_text(BROKEN)
+    statements = Statements(tmp_path)
+
+    found = statements.hot_rows_each(
+        "broken", [{"is_last": False}, {"is_last": True}, {"is_last": False}], connection
+    )
+
+    assert found[0] == []
+    assert [type(one) for one in found[1:]] == [OperationalError, OperationalError]
+    connection.close_if_unusable_or_obsolete()
+    assert statements.hot_rows("broken", {"is_last": False}) == []
+
+
+def test_a_connection_that_was_lost_before_a_round_trip_is_an_operational_error(
+    statements: Statements,
+) -> None:
+    divide_each(statements, 1, 1)
+    with connection.connection.__class__.connect(connection.connection.info.dsn) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(%s, 5000)", [connection.connection.info.backend_pid]
+        )
+
+    with contextlib.suppress(OperationalError):
+        assert divide_each(statements, 1, 1) == [OperationalError, OperationalError]
+    connection.close_if_unusable_or_obsolete()
+
+    assert divide_each(statements, 1, 1) == [[(1,)], [(1,)]]

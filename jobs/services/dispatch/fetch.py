@@ -2,21 +2,30 @@
 
 Each function adds one rule and calls the next function:
 
-- `fetch` goes through the tenants of the queues, and `_fetch` promotes due jobs.
+- `_fetch_of_tenants` goes through the tenants of the queues, and `_fetch` promotes due jobs.
 - `_claim` applies `on_limit`, and `_claim_current` plans again if facts are stale.
 - `_claim_accepted` requeues jobs that extensions reject.
-- `_claim_unblocked` waits for locks, and `_claim_once` runs the statement.
+- `_claim_unblocked` waits for locks, and `_claim_once` makes the call of the claim.
+
+These functions are generators (`Claims`). They yield each call of the claim and get its answer, so
+the first claims of several requests can run in one round trip.
 """
 
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from math import inf
+from typing import Any
+
+from django.db import OperationalError
 
 from jobs import caches, extensions, queries
 from jobs.conf import conf
+from jobs.connection_pool import is_usable
 from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.errors import Conflict, PoolConflict
 from jobs.domain.rotation_request import NOTHING, rotation_request_of
 from jobs.extensions import ClaimHooks, implementers
+from jobs.gather import Gathering, Later, Outcome
 from jobs.services.dispatch.over_limit import apply_on_limit
 from jobs.services.lanes import bindings
 from jobs.services.lanes.hints import LowWater, LowWaterMarks, starting_marks
@@ -25,6 +34,8 @@ from jobs.services.outcome.nack import Nack, nack
 
 PROMOTED_AT_FETCH = 200  # due jobs that a FETCH promotes before the loop does
 MAX_TRIES = 10  # of a claim: facts of its plan were stale, or locks may have hidden all jobs
+
+Claims = Generator[queries.Claim, queries.Claimed, queries.Claimed]
 
 low_water_marks = LowWaterMarks()
 caches.register(low_water_marks.clear)
@@ -40,13 +51,63 @@ def fetch(request: FetchRequest) -> queries.Claimed:
 
     Raises PoolConflict if the worker names another pool than its own.
     """
+    return _finished(_fetch_of_tenants(request))
+
+
+def fetch_soon(request: FetchRequest) -> Later[queries.Claimed] | queries.Claimed:
+    """Begin to claim jobs, as `fetch` does; the first claim may share a round trip with others."""
+    claims = _fetch_of_tenants(request)
+    try:
+        first = next(claims)
+    except StopIteration as end:
+        answer: queries.Claimed = end.value
+        return answer
+    if not _may_share(first):
+        return _finished(claims, queries.claim(*first))
+
+    def finish(outcome: "Outcome[queries.Claimed | Exception]") -> queries.Claimed:
+        claimed = outcome()
+        if isinstance(claimed, Exception):
+            raise claimed
+        return _finished(claims, claimed)
+
+    return Later(_first_claims, first, finish)
+
+
+def _may_share(call: queries.Claim) -> bool:
+    """Return whether a claim waits for no lock that claims hold for long."""
+    plan = call.plan
+    return plan.pool_cap is None and not plan.rotation and not plan.scopes and is_usable()
+
+
+def _claim_each(calls: Sequence[queries.Claim]) -> list[queries.Claimed | Exception]:
+    if len(calls) == 1:
+        return [queries.claim(*calls[0])]
+    return queries.claim_each(calls)
+
+
+_first_claims = Gathering(_claim_each, OperationalError)
+
+
+def _finished(claims: Claims, claimed: queries.Claimed | None = None) -> queries.Claimed:
+    """Run claims one after another, and return their result; `claimed` answers the first."""
+    try:
+        call = next(claims) if claimed is None else claims.send(claimed)
+        while True:
+            call = claims.send(queries.claim(*call))
+    except StopIteration as end:
+        answer: queries.Claimed = end.value
+        return answer
+
+
+def _fetch_of_tenants(request: FetchRequest) -> Claims:
     first, *others = split_by_tenant(request)
-    claimed = _fetch(first)
+    claimed = yield from _fetch(first)
     for other in others:
         left = request.count - len(claimed.jobs)
         if left <= 0 or claimed.directive:
             break
-        _add(claimed, _fetch(replace(other, count=left)))
+        _add(claimed, (yield from _fetch(replace(other, count=left))))
     return claimed
 
 
@@ -57,35 +118,35 @@ def _add(claimed: queries.Claimed, more: queries.Claimed) -> None:
     claimed.opens_ms = min(opens, default=None)
 
 
-def _fetch(request: FetchRequest) -> queries.Claimed:
-    claimed = _claim(request, request.count)
+def _fetch(request: FetchRequest) -> Claims:
+    claimed = yield from _claim(request, request.count)
     if claimed.is_due and queries.promote(PROMOTED_AT_FETCH):
-        _add(claimed, _claim(request, request.count - len(claimed.jobs)))
+        _add(claimed, (yield from _claim(request, request.count - len(claimed.jobs))))
     return claimed
 
 
-def _claim(request: FetchRequest, count: int) -> queries.Claimed:
-    claimed = _claim_current(request, count)
+def _claim(request: FetchRequest, count: int) -> Claims:
+    claimed = yield from _claim_current(request, count)
     if claimed.over_limit:
         apply_on_limit(claimed.over_limit)
     return claimed
 
 
-def _claim_current(request: FetchRequest, count: int) -> queries.Claimed:
+def _claim_current(request: FetchRequest, count: int) -> Claims:
     """Plan and claim; repeat if the configuration version or facts of the worker are stale."""
-    wanted = bindings.with_pool(_declared(request))
+    wanted = _declared(request)
     for _ in range(MAX_TRIES):
         plan = planned(wanted, count)
         if not plan.queues or plan.limit <= 0:
             return queries.Claimed([], [])
-        claimed = _claim_accepted(plan, wanted)
+        claimed = yield from _claim_accepted(plan, wanted)
         if claimed.is_stale:
             extensions.clear_caches()
         elif claimed.is_foreign:
             wanted = _without_worker(request)
         elif claimed.declared is not None and request.worker_id is not None:
             stored = bindings.find_declared(request.worker_id)
-            wanted = bindings.with_pool(_completed(request, stored))
+            wanted = _completed(request, stored)
         elif claimed.worker_pool is None:
             return claimed
         elif request.pool is not None:
@@ -96,13 +157,13 @@ def _claim_current(request: FetchRequest, count: int) -> queries.Claimed:
             )
         else:
             bindings.learn(request.worker_id, claimed.worker_pool)
-            wanted = bindings.with_pool(_declared(request))
+            wanted = _declared(request)
     raise Conflict("the configuration keeps changing, try again")
 
 
-def _claim_accepted(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
+def _claim_accepted(plan: ClaimPlan, request: FetchRequest) -> Claims:
     """Claim, and requeue the jobs that extensions reject; stale if they reject all."""
-    claimed = _claim_unblocked(plan, request)
+    claimed = yield from _claim_unblocked(plan, request)
     rejected: set[str] = set()
     for extension in implementers(ClaimHooks.reject_claimed) if claimed.jobs else ():
         rejected.update(extension.reject_claimed(claimed.jobs, request))
@@ -122,26 +183,30 @@ def _without_worker(request: FetchRequest) -> FetchRequest:
 
 
 def _declared(request: FetchRequest) -> FetchRequest:
-    """Return the request with the stored declaration of its worker, unless it has its own."""
+    """Complete a request by the pool and the declaration of its worker that this process has."""
     return _completed(request, bindings.declared(request.worker_id))
 
 
 def _completed(request: FetchRequest, stored: Declaration) -> FetchRequest:
-    """Complete a request from its worker's declaration; members of the request take precedence."""
+    """Complete a request by its worker's pool and declaration; its own members take precedence."""
+    found = bindings.pool_members(request) | _declared_members(request, stored)
+    return replace(request, **found) if found else request
+
+
+def _declared_members(request: FetchRequest, stored: Declaration) -> dict[str, Any]:
     chooses_rotation = request.strategy is not None or request.weights is not None
     if request.declaration is not None and chooses_rotation:
-        return request
+        return {}
     rotation = NOTHING if chooses_rotation else rotation_request_of(stored)
     weights = rotation.weights and {
         q: rotation.weights[q] for q in request.queues if q in rotation.weights
     }
-    return replace(
-        request,
-        declaration=stored if request.declaration is None else request.declaration,
-        strategy=request.strategy or rotation.strategy,
-        weights=weights if request.weights is None else request.weights,
-        declared=stored.digest,
-    )
+    return {
+        "declaration": stored if request.declaration is None else request.declaration,
+        "strategy": request.strategy or rotation.strategy,
+        "weights": weights if request.weights is None else request.weights,
+        "declared": stored.digest,
+    }
 
 
 def planned(request: FetchRequest, count: int) -> ClaimPlan:
@@ -153,18 +218,18 @@ def planned(request: FetchRequest, count: int) -> ClaimPlan:
     return plan
 
 
-def _claim_unblocked(plan: ClaimPlan, request: FetchRequest) -> queries.Claimed:
+def _claim_unblocked(plan: ClaimPlan, request: FetchRequest) -> Claims:
     """Claim; repeat while locks of other claims may have hidden all jobs."""
     blocked_on = None
     for _ in range(MAX_TRIES):
-        claimed = _claim_once(plan, request, blocked_on)
+        claimed = yield from _claim_once(plan, request, blocked_on)
         blocked_on = claimed.blocked_on
         if claimed.jobs or blocked_on is None:
             break
     return claimed
 
 
-def _claim_once(plan: ClaimPlan, request: FetchRequest, blocked_on: int | None) -> queries.Claimed:
+def _claim_once(plan: ClaimPlan, request: FetchRequest, blocked_on: int | None) -> Claims:
     # A narrowed claim sees other heads than other claims. So claims of a tenant neither use nor set
     # low-water marks, and claims of some version keys share them with claims of the same keys.
     is_whole = plan.tenant is None
@@ -181,7 +246,7 @@ def _claim_once(plan: ClaimPlan, request: FetchRequest, blocked_on: int | None) 
         request.caller_tenant,
         conf().heard_ms,
     )
-    claimed = queries.claim(plan, by, conf().default_visibility_ms, bounds)
+    claimed = yield queries.Claim(plan, by, conf().default_visibility_ms, bounds)
     if is_whole:
         water.learn(claimed.heads, plan.config_version, starting_marks(plan.queues, bounds))
     return claimed

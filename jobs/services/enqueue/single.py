@@ -42,7 +42,7 @@ def begin(draft: JobDraft, caller: Caller) -> Later[Job | None] | None:
     text = written(draft)
     row = insert.row_of(0, draft, text, lane_id, caller.request_id)
 
-    def finish(outcome: Outcome[list[Placed]]) -> Job | None:
+    def finish(outcome: "Outcome[list[Placed]]") -> "Job | None":
         placed = _placed(outcome)
         return insert.job_of(draft, text, placed[0]) if placed else None
 

@@ -5,7 +5,7 @@ Spec: fair-scheduling 6.2; contract 22.3.
 The values are a guess that every claim checks. A right guess saves a second claim.
 """
 
-from dataclasses import replace
+from typing import Any
 
 import orjson
 
@@ -19,18 +19,18 @@ _pools: dict[str, str] = {}
 _declared: dict[str, Declaration] = {}
 
 
-def with_pool(request: FetchRequest) -> FetchRequest:
-    """Return the request with the pool of its worker, if this process remembers it.
+def pool_members(request: FetchRequest) -> dict[str, Any]:
+    """Return the members of a request that follow from the pool that this process remembers.
 
     It runs a statement only for a request that leaves the queues to the pool.
     """
     if request.pool is not None or request.worker_id is None:
-        return request
+        return {}
     pool = _pools.get(request.worker_id)
     if pool is None and not request.queues:  # without the pool there is no queue to claim from
         learn(request.worker_id, find(request.worker_id) or "")
         pool = _pools.get(request.worker_id)
-    return replace(request, pool=pool, names_pool=False)
+    return {"pool": pool, "names_pool": False}
 
 
 def find(worker_id: str) -> str | None:

@@ -26,7 +26,7 @@ def show_soon(job_id: str) -> Later[Job] | Job:
     if not is_id(job_id) or not is_usable():
         return show(job_id)
 
-    def finish(outcome: Outcome[Job | None]) -> Job:
+    def finish(outcome: "Outcome[Job | None]") -> Job:
         job = outcome()
         if job is None:
             raise NotFound.of("job", job_id)
