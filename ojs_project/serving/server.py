@@ -11,7 +11,6 @@ accepts and refuses while all other threads wait. Decision: docs/adr/0024-slow-c
 """
 
 import contextlib
-import errno
 import logging
 import os
 import select
@@ -37,6 +36,7 @@ from jobs.fastpath.application import LATER
 from jobs.gather import PATIENCE_S, is_crowded, prepare_wait, start_collected, start_late
 from ojs_project.serving.connections import Connection, base_environ
 from ojs_project.serving.limits import Limits
+from ojs_project.serving.listeners import Listeners
 from ojs_project.serving.register import BUSY, READABLE, RETRY, WRITABLE, Register
 from ojs_project.serving.request_queue import RequestQueue
 from ojs_project.serving.requests import Environ, Held, Reader, Request
@@ -50,10 +50,8 @@ Application = Callable[[Environ, Callable[..., Any]], Any]
 LIVE: Final = frozenset({"/livez", "/healthz"})  # these use nothing that can make a thread wait
 PROBES: Final = HEALTH - LIVE
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-ACCEPTED: Final = 16  # connections that a thread accepts in a row
 LINGER_MS: Final = 5_000
 END_S: Final = 0.5  # time for a thread to end
-EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Server:
@@ -72,15 +70,15 @@ class Server:
         """Take listening sockets; nothing is accepted before `start`."""
         self._application = application
         self._is_hot: Callable[[Environ], bool] = getattr(application, "is_hot", lambda _: False)
-        self._listeners = {listener.fileno(): listener for listener in listeners}
         self._limits = limits
-        self._tls = tls
         self._requests, self._probes = RequestQueue(threads), RequestQueue(1)
         self._bodies, self._responses = Held(limits.body_bytes), Held(limits.response_bytes)
         self._epoll = select.epoll()
         self._register = Register(limits, self._epoll, is_trusted)
+        self._listeners = Listeners(
+            listeners, self._epoll, tls, begin=self._welcome, evict=self._register.evict
+        )
         self._woken = os.eventfd(0, os.EFD_NONBLOCK)
-        self._paused: list[int] = []  # listeners, while the process has no free file descriptor
         self._is_over = self._is_draining = False
         self._baton = threading.Lock()  # of the thread that waits for events and handles them
         self._pool = [
@@ -91,19 +89,14 @@ class Server:
     def start(self) -> None:
         """Start the threads."""
         self._epoll.register(self._woken, select.EPOLLIN)
-        for number, listener in self._listeners.items():
-            listener.settimeout(0)
-            self._epoll.register(number, READABLE)
+        self._listeners.start()
         for thread in self._pool:
             thread.start()
 
     def drain(self) -> None:
         """Accept no more connections, and close the connections that wait for a request."""
         self._is_draining = True
-        for number in self._listeners:
-            with contextlib.suppress(OSError):
-                self._epoll.unregister(number)
-            self._listeners[number].close()
+        self._listeners.close()
         for connection in self._register.take_all(inf):
             if connection.unsent or connection.reader.is_begun:
                 self._register.arm_again(connection)
@@ -132,8 +125,7 @@ class Server:
         now = monotonic()
         for connection in self._register.take_all(now):
             self._end_late(connection)
-        while self._paused:
-            self._listen(self._paused.pop())
+        self._listeners.resume()
         for queue in (self._requests, self._probes):
             for connection in queue.withdraw(now):
                 self._refuse(connection, BackendUnavailable(BUSY, headers=RETRY))
@@ -149,7 +141,7 @@ class Server:
                     if connection is not None:
                         self._go_on(connection)
                     elif number in listeners:
-                        self._accept(number)
+                        listeners.accept(number)
                 except Exception:
                     logger.exception("http.broken")
                     if connection is not None:
@@ -171,35 +163,8 @@ class Server:
         start_late()
         return events
 
-    def _accept(self, number: int) -> None:
-        listener = self._listeners[number]
-        for _ in range(ACCEPTED):
-            try:
-                sock, address = listener.accept()
-            except OSError as problem:  # no client waits, or it has left
-                if problem.errno in EXHAUSTED:
-                    logger.warning("http.accept_failed", extra={"error": str(problem)})
-                    self._register.evict()
-                    self._paused.append(number)
-                    return
-                break
-            try:
-                self._welcome(sock, str(address[0]) if isinstance(address, tuple) else "")
-            except OSError:
-                sock.close()
-        self._listen(number)
-
-    def _listen(self, number: int) -> None:
-        if not self._is_draining:
-            with contextlib.suppress(OSError):
-                self._epoll.modify(number, READABLE)
-
     def _welcome(self, sock: socket.socket, client: str) -> None:
-        sock.settimeout(0)
-        if sock.family != socket.AF_UNIX:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._tls is not None:
-            sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        """Wait for the first request of a new connection, or refuse it."""
         reader = Reader(base_environ(sock, client), self._limits.max_body_bytes, self._bodies)
         connection = Connection(sock, client, reader, self._responses)
         self._epoll.register(sock.fileno(), select.EPOLLONESHOT)
