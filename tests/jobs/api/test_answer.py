@@ -16,6 +16,10 @@ def test_headers_are_those_of_django(value: str) -> None:
 
     assert list(answer.headers.items()) == list(django.headers.items())
     assert answer.headers["X-SECOND"] == "2"
+    assert "x-NAME" in answer.headers
+    assert "x-third" not in answer.headers
+    del answer.headers["X-Name"]
+    assert "x-name" not in answer.headers
 
 
 @pytest.mark.parametrize(
