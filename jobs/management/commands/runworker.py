@@ -120,7 +120,7 @@ def _run_child(options: dict[str, Any]) -> int:
     named = tuple(q.strip() for q in queues.split(",") if q.strip()) if queues else ()
     engine = Engine(
         WorkerConfig(
-            # # a new identity per process start: a successor must not keep its jobs alive
+            # a new identity per process start: a successor must not keep its jobs alive
             worker_id=f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(4)}",
             queues=named or handled_queues(),
             concurrency=options["concurrency"],
