@@ -47,7 +47,8 @@ def claim(count: int) -> str:
 def complete() -> str:
     """Return the product's acknowledgement, its parameters as variables of pgbench."""
     given = {"acks": ":acks", "watched": "false", "heard_ms": HEARD_MS}
-    return PLACE.sub(lambda found: given[found[1]], script_of("complete"))
+    text = script_of("complete").replace("/* answer */", script_of("each_completed"))
+    return PLACE.sub(lambda found: given[found[1]], text)
 
 
 def script_of(name: str) -> str:

@@ -13,8 +13,7 @@ Handlers live in a module `ojs_jobs` of any installed app; `runworker` imports t
 """
 
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import update_wrapper
@@ -132,12 +131,11 @@ def current_job() -> Context:
     return context
 
 
-@contextmanager
-def running(context: Context) -> Iterator[None]:
-    """Make `context` the current one."""
+def run_as_current(context: Context, step: Callable[[Context], Any]) -> Any:
+    """Call `step` with `context`, which is the current one meanwhile."""
     token = _current.set(context)
     try:
-        yield
+        return step(context)
     finally:
         _current.reset(token)
 
@@ -238,9 +236,12 @@ def job(
 
 def handler_of(job: Job) -> JobHandler[Any, Any] | None:
     """Return the handler of a job's type and version, None when this project has none."""
-    handlers = _registry.get(split_type(job.type)[0], [])
+    handlers = _registry.get(job.type) or _registry.get(split_type(job.type)[0], [])
     if job.version is None:
-        return next((one for one in handlers if one.accept_unversioned), None)
+        for one in handlers:
+            if one.accept_unversioned:
+                return one
+        return None
     version = parse_version(orjson.loads(job.version))
     return next((one for one in handlers if version in one.range), None)
 

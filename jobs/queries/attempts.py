@@ -26,7 +26,9 @@ def stored_job(row: Any) -> Job:
     )  # fmt: skip
 
 
-SKIPPING = (("unless locked", "skip_locked"),)
+EACH = (("answer", "each_completed"),)
+SKIPPING = (*EACH, ("unless locked", "skip_locked"))
+COUNTED = (("answer", "all_completed"),)
 
 
 class Completed(NamedTuple):
@@ -48,9 +50,24 @@ def complete(
     `skips_locked`: jobs whose lease another transaction has locked are left untouched, too.
     """
     params = {"acks": acks.decode(), "watched": watched, "heard_ms": heard_ms}
-    rows = run_pooled("complete", params, SKIPPING if skips_locked else ())
+    rows = _complete(params, SKIPPING if skips_locked else EACH)
     done = [Completed(row[0], *row[1:6]) for row in rows if row[1] is not None]
     return done, [row[0] for row in rows if row[1] is None]
+
+
+def complete_all(acks: bytes, *, heard_ms: int | None) -> tuple[set[str] | None, set[str]]:
+    """End active jobs held as stated, for a caller that expects to end all of them.
+
+    Returns None if it has ended all, else the ids of the ended jobs; and the ids of watched jobs,
+    which it leaves untouched.
+    """
+    params = {"acks": acks.decode(), "watched": False, "heard_ms": heard_ms}
+    ((done, watched, *_),) = _complete(params, COUNTED)
+    return None if done is None else set(done), set(watched)
+
+
+def _complete(params: Mapping[str, Any], parts: tuple[tuple[str, str], ...]) -> list[Any]:
+    return run_pooled("complete", params, parts)
 
 
 class Attempt(NamedTuple):

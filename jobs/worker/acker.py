@@ -7,23 +7,27 @@ handlers marked `idempotent` go on at once, and a crash may repeat their latest 
 
 import logging
 import threading
+from _thread import LockType, allocate_lock
 from collections import deque
 from collections.abc import Sequence
+from math import inf
 from time import monotonic
 
 from django.db import DataError, Error, connection
 
 from jobs.bounds import Work, for_thread
 from jobs.domain.errors import OJSError
-from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.ack import Ack, ack_all
 from jobs.services.outcome.nack import Nack, nack
 from jobs.trouble import Attempts
 
 logger = logging.getLogger("ojs.worker")
 
 MOST = 500  # outcomes per statement
-FULL = 50  # outcomes that are sent at once
+FULL = 250  # outcomes that are sent at once
 LINGER_S = 0.005  # how long outcomes without a waiting thread may gather
+BUSY = 25  # outcomes of a batch after which the next batch may gather for longer
+LONGEST_LINGER_S = 0.02
 RETRY_S, LONGEST_RETRY_S = 0.5, 4.0
 BACKLOG = 2000  # unsent outcomes before idempotent handlers wait, too
 
@@ -36,7 +40,9 @@ class Acker:
     def __init__(self) -> None:
         """Prepare; `start` starts the thread."""
         self._changed = threading.Condition()
-        self._waiting: deque[tuple[Outcome, threading.Event | None]] = deque()
+        self._waiting: deque[tuple[Outcome, LockType | None]] = deque()
+        self._wanted: float = inf  # the thread waits for so many outcomes
+        self._has_waiter = False  # a handler thread waits for an outcome in `_waiting`
         self._over = False
         self._sending = 0
         self._attempts = Attempts(logger, "ack.delayed", RETRY_S, LONGEST_RETRY_S)
@@ -48,15 +54,26 @@ class Acker:
 
     def send(self, outcome: Outcome, *, wait: bool) -> None:
         """Queue an outcome; with `wait` return when it is committed."""
-        sent = threading.Event() if wait else None
-        with self._changed:
-            self._waiting.append((outcome, sent))
-            if wait or len(self._waiting) in {1, FULL}:
+        if wait:
+            sent = allocate_lock()
+            sent.acquire()
+            with self._changed:
+                self._waiting.append((outcome, sent))
+                self._has_waiter = True
                 self._changed.notify_all()
-            if not wait and len(self._waiting) > BACKLOG:
+            sent.acquire()  # the acker releases it
+            return
+        # Without the lock: the acker sets `_wanted` before it looks at the outcomes.
+        self._waiting.append((outcome, None))
+        count = len(self._waiting)
+        if count < self._wanted and count <= BACKLOG:
+            return
+        with self._changed:
+            if count >= self._wanted:
+                self._wanted = inf
+                self._changed.notify_all()
+            if count > BACKLOG:
                 self._changed.wait_for(lambda: len(self._waiting) <= BACKLOG)
-        if sent:
-            sent.wait()
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until all queued outcomes are sent; returns whether they were."""
@@ -75,27 +92,34 @@ class Acker:
 
     def _run(self) -> None:
         for_thread(Work.REQUESTS)
-        while batch := self._take():
+        linger_s = LINGER_S
+        while batch := self._take(linger_s):
+            linger_s = LONGEST_LINGER_S if len(batch) >= BUSY else LINGER_S
             self._send_until_done([outcome for outcome, _ in batch])
             for _, sent in batch:
                 if sent:
-                    sent.set()
+                    sent.release()
             with self._changed:
                 self._sending = 0
                 self._changed.notify_all()
         connection.close()
 
-    def _take(self) -> list[tuple[Outcome, threading.Event | None]]:
+    def _take(self, linger_s: float) -> list[tuple[Outcome, LockType | None]]:
+        """Wait for outcomes, and let outcomes without a waiting thread gather; none: the end."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._over)
-            if self._waiting and not any(sent for _, sent in self._waiting):
-                self._changed.wait_for(self._is_worth_it, LINGER_S)
-            batch = [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
-            self._sending = len(batch)
+            self._changed.wait_for(lambda: self._has(1))
+            self._changed.wait_for(lambda: self._has(FULL), linger_s)
+            self._wanted = inf
+            count = min(MOST, len(self._waiting))
+            self._sending = count
+            batch = [self._waiting.popleft() for _ in range(count)]
+            self._has_waiter = any(sent for _, sent in self._waiting)
             return batch
 
-    def _is_worth_it(self) -> bool:
-        return self._over or len(self._waiting) >= FULL or any(s for _, s in self._waiting)
+    def _has(self, wanted: int) -> bool:
+        """Return whether the next batch has so many outcomes, or must be sent before that."""
+        self._wanted = wanted  # first: a thread that sends compares it after its outcome is there
+        return len(self._waiting) >= wanted or self._has_waiter or self._over
 
     def _send_until_done(self, batch: Sequence[Outcome]) -> None:
         began = monotonic()
@@ -131,7 +155,7 @@ class Acker:
 def _send(batch: Sequence[Outcome]) -> None:
     acks = [outcome for outcome in batch if isinstance(outcome, Ack)]
     nacks = [outcome for outcome in batch if isinstance(outcome, Nack)]
-    answers = [*(ack(acks) if acks else ()), *(nack(nacks) if nacks else ())]
+    answers = [*(ack_all(acks) if acks else ()), *(nack(nacks) if nacks else ())]
     for answer in answers:
         if isinstance(answer, OJSError):  # cancelled, or the lease was lost
             logger.warning("ack.refused", extra={"reason": answer.message})

@@ -24,6 +24,7 @@ from jobs.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits
 logger = logging.getLogger("ojs.worker")
 
 FIRST_POLL_S, LAST_POLL_S = 0.01, 5.0
+GATHER_S: Final = 0.001  # after a claim that got fewer jobs than it asked for
 REFUSED_S: Final = 5.0  # after a refused claim, until the next
 
 
@@ -59,9 +60,13 @@ class Claimer:
             if free <= 0 or self._directives.standing is Standing.QUIET:
                 self._waits.tick()
                 continue
-            seen = self._waits.listener.rounds()
-            if self._claim(free):
+            claimed = self._claim(free)
+            if claimed:
                 pause = FIRST_POLL_S
+                if claimed < free:
+                    # No job is left. While this thread waits, the handlers begin without competing
+                    # with it for the interpreter, and jobs gather for the next claim.
+                    self._waits.notices.wait(GATHER_S)
                 continue
             if self._has_nothing_left():
                 return
@@ -69,25 +74,24 @@ class Claimer:
             # lane that a concurrent claim left active without a wake-up. So the first retries are
             # quick.
             jitter = 0.75 + random.random() / 2  # noqa: S311 - no secret
-            self._waits.listener.wait(seen, min(pause * jitter, self._opens_in_s))
-            pause = min(pause * 2, LAST_POLL_S)
-            if self._waits.listener.rounds() != seen:
-                pause = FIRST_POLL_S
+            is_woken = self._waits.notices.wait(min(pause * jitter, self._opens_in_s))
+            pause = FIRST_POLL_S if is_woken else min(pause * 2, LAST_POLL_S)
 
-    def _claim(self, free: int) -> bool:
-        """Claim up to `free` jobs; returns whether the claim got a job."""
+    def _claim(self, free: int) -> int:
+        """Claim up to `free` jobs; returns how many."""
         try:
             close_old_connections()
+            self._waits.notices.listen()
             self._returns.give_back_lost_claims()
             claimed = fetch(self._request(free))
         except Error as problem:
             self._returns.may_have_lost_claims = True
             connection.close()
             threading.Event().wait(self._attempts.failed(problem))
-            return False
+            return 0
         except OJSError as refused:  # no queues, or a pool that is not defined yet
             self._rest_after(str(refused))
-            return False
+            return 0
         self._attempts.went_well()
         self._opens_in_s = opens_in_s(claimed)
         if claimed.directive:
@@ -95,7 +99,7 @@ class Claimer:
             self._directives.obey(Standing(claimed.directive))
             self._waits.beat.set()
         self._in_flight.add([Context(job, self._config.worker_id) for job in claimed.jobs])
-        return bool(claimed.jobs)
+        return len(claimed.jobs)
 
     def _request(self, free: int) -> FetchRequest:
         return FetchRequest(

@@ -9,7 +9,7 @@ from jobs import spans
 from jobs.conf import conf
 from jobs.domain import jsonio, retry
 from jobs.domain.errors import InvalidPayload, ResultTooLarge
-from jobs.handlers import Context, JobHandler, JobTimeout, handler_of, running
+from jobs.handlers import Context, JobHandler, JobTimeout, handler_of, run_as_current
 from jobs.middleware import Wrapper, execution_chain
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
@@ -59,8 +59,7 @@ def execute(context: Context) -> Ack | Nack:
     """Run an attempt to its end and return the answer for it."""
     job = context.job
     try:
-        with running(context):
-            result = chain()(context)
+        result = run_as_current(context, chain())
         encoded = None if result is None else _encode(result)
     except JobTimeout as problem:
         context.raised = problem

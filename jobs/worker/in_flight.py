@@ -11,8 +11,8 @@ from jobs.domain.job import Job
 from jobs.handlers import Context
 from jobs.worker.pace import Pace
 
-MOST_CLAIMED: Final = 200
-AHEAD_S: Final = 0.04  # work to hold when jobs are short; a claim takes a few milliseconds
+MOST_CLAIMED: Final = 400  # by one claim
+AHEAD_S: Final = 0.1  # work to hold when jobs are short; a claim takes some milliseconds
 
 
 @dataclass(slots=True)

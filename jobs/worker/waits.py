@@ -3,7 +3,7 @@
 import threading
 from typing import Final
 
-from jobs.services.dispatch.waiting import Listener
+from jobs.worker.notices import Notices
 
 TICK_S: Final = 0.1  # how often timeouts and the end of a drain are checked
 RECONNECT_S: Final = 0.5  # the first pause after a failure of the database
@@ -14,8 +14,8 @@ class Waits:
     """The events of one process; each thread waits for its own event."""
 
     def __init__(self) -> None:
-        """Prepare the events; the listener connects with its first waiter."""
-        self.listener = Listener()  # the main thread waits for new jobs
+        """Prepare the events."""
+        self.notices = Notices()  # the main thread waits for new jobs
         self.main = threading.Event()  # the main thread waits for a slot, or for the end of jobs
         self.beat = threading.Event()  # the heartbeat thread waits for its next heartbeat
 
@@ -27,4 +27,4 @@ class Waits:
     def wake_main(self) -> None:
         """End both waits of the main thread."""
         self.main.set()
-        self.listener.wake()
+        self.notices.wake()

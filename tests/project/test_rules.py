@@ -336,6 +336,7 @@ WHILE = {
     "jobs/worker/engine.py": TIMED,
     "jobs/worker/heartbeats.py": THREAD,
     "jobs/worker/in_flight.py": THREAD,
+    "jobs/worker/notices.py": SHRINKS,
     "jobs/worker/pool.py": THREAD,
     "jobs/worker/signals.py": THREAD,
     "jobs/worker/slots.py": THREAD,

@@ -1,8 +1,7 @@
 """End jobs that succeeded. Spec: core ACK, contract 2.2, 3.4, 9.3."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from django.db import OperationalError, transaction
@@ -20,8 +19,7 @@ from jobs.services.outcome.follow import follow
 from jobs.services.outcome.refusal import refusals
 
 
-@dataclass(frozen=True, slots=True)
-class Ack:
+class Ack(NamedTuple):
     """One job to complete; `result` is serialized JSON, None when none was sent.
 
     `worker_id` and `attempt` are checked against the lease when given.
@@ -47,6 +45,21 @@ def ack(acks: Sequence[Ack]) -> list[queries.Completed | OJSError]:
     missing = {item.job_id: item.worker_id for item in acks if item.job_id not in done}
     refused = refusals("ack", missing) if missing else {}
     return [done.get(item.job_id) or refused[item.job_id] for item in acks]
+
+
+def ack_all(acks: Sequence[Ack]) -> list[OJSError]:
+    """Complete jobs, as `ack` does; returns only the errors of refused acks.
+
+    If the statement ends all jobs, its answer is one row.
+    """
+    done, watched = queries.complete_all(_encode(acks), heard_ms=conf().heard_ms)
+    if done is None:
+        return []
+    if watched:
+        theirs = [item for item in acks if item.job_id in watched]
+        done |= {row.id for row in repeated(lambda: _complete_watched(theirs))}
+    missing = {item.job_id: item.worker_id for item in acks if item.job_id not in done}
+    return list(refusals("ack", missing).values())
 
 
 def ack_soon(item: Ack) -> Later[queries.Completed | OJSError] | queries.Completed | OJSError:

@@ -1,4 +1,5 @@
--- complete: active -> completed for the jobs of a batch; returns only jobs that were active.
+-- complete: active -> completed for the jobs of a batch. `answer` is each_completed.sql or
+-- all_completed.sql.
 -- `acks` is one JSON array. A given worker_id or attempt must be the holder's. Without has_result there
 -- is no result.
 -- `result_ttl` of the job: 0, its result is not stored; above, expire_results.sql deletes it in time.
@@ -19,7 +20,8 @@ WITH ack AS MATERIALIZED (
      ORDER BY l.id FOR UPDATE OF l /* unless locked */
 ), ended AS (
     DELETE FROM ojs_lease AS l USING held AS h WHERE l.id = h.id AND h.ends
-    RETURNING l.*, h.has_result, h.result
+    RETURNING l.id, l.worker_id, l.attempt, l.enqueued_at, l.started_at, l.limits, h.has_result,
+              h.result
 ), stored AS (
     UPDATE ojs_job AS j
        SET state = 6, attempt = e.attempt, enqueued_at = e.enqueued_at, started_at = e.started_at,
@@ -50,10 +52,4 @@ WITH ack AS MATERIALIZED (
                 THEN jsonb_build_object('result', s.result) END
       FROM stored AS s
 )
-SELECT s.id, s.queue, s.type, s.tenant, s.attempt, s.finished_at,
-       (SELECT ojs_release(array_agg(DISTINCT e.id), array_agg(DISTINCT m))
-          FROM ended AS e CROSS JOIN LATERAL unnest(e.limits) AS m) AS freed,
-       (SELECT ojs_heard(array_agg(e.worker_id), %(heard_ms)s::bigint) FROM ended AS e
-         WHERE e.started_at < now() - %(heard_ms)s::bigint * interval '1 millisecond') AS heard
-  FROM stored AS s
- UNION ALL SELECT h.id, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM held AS h WHERE NOT h.ends
+/* answer */

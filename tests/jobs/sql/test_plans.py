@@ -51,7 +51,7 @@ from jobs.services.operate.bulk import _pick, begin
 from jobs.services.operate.queues import pause
 from jobs.services.operate.reprioritize import reprioritize
 from jobs.services.outcome import dead_letter, progress, promote
-from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.ack import Ack, ack, ack_all
 from jobs.services.outcome.activate import activate
 from jobs.services.outcome.cancel import cancel
 from jobs.services.outcome.expire import expire
@@ -383,6 +383,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "claim after a lane": lambda: claim_after(-LANE),
     "claim of a worker": claim_bounded,
     "complete": lambda: ack([Ack(job_id, b"1", f"w{1}") for job_id in numbers.take(LEASE)]),
+    "complete all": lambda: ack_all([Ack(job_id, b"1", f"w{1}") for job_id in numbers.take(LEASE)]),
     "complete unheld": lambda: ack([Ack(job_id) for job_id in numbers.take(READY)]),
     "configure": lambda: configure("other", {"concurrency": 9}),
     "dead_letters": lambda: dead_letter.dead_letters(
@@ -662,6 +663,7 @@ def test_statement_planned_while_empty_is_right_after_one_look_at_the_sizes(name
         ("overdue", {"ojs_lease_due"}),
         ("discard", {"ojs_ready_expires", "ojs_later_expires"}),
         ("complete", {"ojs_lease_pkey", "ojs_job_pkey"}),
+        ("complete all", {"ojs_lease_pkey", "ojs_job_pkey"}),
         ("orphans", {"ojs_lease_worker"}),
         ("events of a job", {"ojs_event_job"}),
         ("events after", {"ojs_event_pkey"}),

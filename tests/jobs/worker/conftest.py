@@ -112,7 +112,6 @@ def run(engine: Engine) -> int:
     """Run a worker in this thread until it ends, with all its threads and connections."""
     others = set(threading.enumerate())
     code = engine.run()
-    engine.waits.listener.stop()
     for thread in set(threading.enumerate()) - others:
         if thread.name.startswith("ojs-"):
             thread.join(DEADLINE_S)

@@ -87,6 +87,58 @@ def test_answers_wait_for_a_database_that_is_away(
     assert state(done) is State.COMPLETED
 
 
+def test_a_full_batch_is_sent_before_its_time(
+    acker: Acker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FULL", 3)
+    monkeypatch.setattr(module, "LINGER_S", 3600.0)
+    monkeypatch.setattr(module, "LONGEST_LINGER_S", 3600.0)
+    acker.send(Ack(active("first")), wait=True)  # from now on outcomes gather for an hour
+    jobs = [active(f"q{n}") for n in range(3)]
+
+    for job in jobs:
+        acker.send(Ack(job), wait=False)
+
+    assert acker.flush(DEADLINE_S)
+    assert {state(job) for job in jobs} == {State.COMPLETED}
+
+
+def test_a_waiting_thread_lets_gathered_outcomes_be_sent_at_once(
+    acker: Acker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LINGER_S", 3600.0)
+    monkeypatch.setattr(module, "LONGEST_LINGER_S", 3600.0)
+    acker.send(Ack(active("first")), wait=True)
+    gathered, awaited = active("a"), active("b")
+
+    acker.send(Ack(gathered), wait=False)
+    acker.send(Ack(awaited), wait=True)
+
+    assert {state(gathered), state(awaited)} == {State.COMPLETED}
+
+
+def test_outcomes_gather_for_longer_only_after_a_large_batch(
+    acker: Acker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gathered: list[float] = []
+    take = acker._take
+
+    def noted(linger_s: float) -> object:
+        gathered.append(linger_s)
+        return take(linger_s)
+
+    monkeypatch.setattr(module, "BUSY", 2)
+    monkeypatch.setattr(acker, "_take", noted)
+    acker.send(Ack(active("first")), wait=True)
+    with acker._changed:  # one batch
+        for name in ("a", "b"):
+            acker._waiting.append((Ack(active(name)), None))
+    for name in ("c", "d", "e"):
+        acker.send(Ack(active(name)), wait=True)
+
+    assert gathered[:3] == [module.LINGER_S, module.LONGEST_LINGER_S, module.LINGER_S]
+
+
 def test_a_refused_answer_is_only_noted(acker: Acker, caplog: pytest.LogCaptureFixture) -> None:
     job = active("a")
     acker.send(Ack(job), wait=True)

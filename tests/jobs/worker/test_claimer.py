@@ -2,11 +2,14 @@
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from django.db import OperationalError, connection
 
 from jobs.domain.claim import FetchRequest
+from jobs.domain.ids import new_id
+from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.models import Worker
 from jobs.queries import Claimed
@@ -24,24 +27,24 @@ from tests.spec import spec
 pytestmark = pytest.mark.usefixtures("store")
 
 
-class SilentListener:
-    """Listener that reports only calls of `wake`."""
+class SilentNotices:
+    """Notices that report only calls of `wake`."""
 
     def __init__(self) -> None:
         """Start without a call of `wake`."""
         self.woken = threading.Event()
+        self.waits: list[float] = []
 
-    def rounds(self) -> int:
-        return 0
+    def listen(self) -> None:
+        pass
 
-    def wait(self, seen: int, timeout_s: float) -> None:
+    def wait(self, timeout_s: float) -> bool:
+        self.waits.append(timeout_s)
         assert self.woken.wait(DEADLINE_S)
+        return True
 
     def wake(self) -> None:
         self.woken.set()
-
-    def stop(self) -> None:
-        pass
 
 
 @spec("GS-17")
@@ -55,7 +58,7 @@ def test_a_worker_is_known_before_it_claims(monkeypatch: pytest.MonkeyPatch) -> 
         return Claimed([], [])
 
     monkeypatch.setattr("jobs.worker.claimer.fetch", claim)
-    monkeypatch.setattr(engine.waits, "listener", SilentListener())
+    monkeypatch.setattr(engine.waits, "notices", SilentNotices())
 
     assert run(engine) == 0
     assert known == [True]
@@ -107,27 +110,23 @@ def test_a_worker_without_queues_asks_again_until_a_pool_gives_it_some(
 
 
 @pytest.fixture
-def idle(store: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def idle(store: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """Run a worker that found no job and polls again in an hour."""
     for name in ("FIRST_POLL_S", "LAST_POLL_S"):
         monkeypatch.setattr(module, name, 3600.0)
     engine = Engine(WorkerConfig("w1", ("tests",), 1))
     thread = threading.Thread(target=run, args=(engine,))
     thread.start()
-    until(lambda: len(listeners()) == 1, "LISTEN")
-    yield
+    until(lambda: session_of(engine) is not None, "LISTEN")
+    yield engine
     engine.directives.terminate()
     thread.join()
 
 
-def listeners() -> list[int]:
-    """Return the process ids of sessions that listen in this database."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pid FROM pg_stat_activity"
-            " WHERE datname = current_database() AND query = 'LISTEN ojs_ready'"
-        )
-        return [row[0] for row in cursor.fetchall()]
+def session_of(engine: Engine) -> int | None:
+    """Return the process id of the session that listens and claims."""
+    listening = engine.waits.notices._listening
+    return None if listening is None or listening.closed else listening.info.backend_pid
 
 
 def runs(value: int) -> bool:
@@ -144,27 +143,48 @@ def test_an_idle_worker_starts_a_job_when_it_is_notified() -> None:
     assert runs(2)
 
 
-@pytest.mark.usefixtures("idle")
-def test_a_worker_whose_listen_connection_is_cut_looks_again_when_it_is_back() -> None:
-    cut = listeners()
+def test_a_worker_whose_connection_is_cut_claims_on_a_new_one(idle: Engine) -> None:
+    cut = session_of(idle)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_terminate_backend(%s, 10000)", cut)
+        cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [cut])
 
     assert runs(1)
-    until(lambda: len(listeners()) == 1 and listeners() != cut, "LISTEN")
+    assert session_of(idle) != cut
+
+
+@pytest.mark.parametrize("found", [1, 2], ids=["fewer", "all"])
+def test_only_after_a_claim_of_fewer_jobs_than_it_asked_for_jobs_may_gather(
+    monkeypatch: pytest.MonkeyPatch, job: Job, found: int
+) -> None:
+    engine = Engine(WorkerConfig("w1", ("tests",), 1))
+    notices = SilentNotices()
+    notices.wake()
+    monkeypatch.setattr(engine.waits, "notices", notices)
+
+    def claim(request: FetchRequest) -> Claimed:
+        assert request.count == 2
+        engine.directives.terminate()
+        return Claimed([replace(job, id=new_id()) for _ in range(found)], [])
+
+    monkeypatch.setattr("jobs.worker.claimer.fetch", claim)
+    monkeypatch.setattr(engine.slots, "start", lambda: None)
+    monkeypatch.setattr(engine.returns, "give_back", engine.in_flight.drop)
+
+    assert run(engine) == 0
+    assert notices.waits == ([module.GATHER_S] if found == 1 else [])
 
 
 @spec("GS-1")
 def test_terminating_an_idle_worker_ends_its_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Engine(WorkerConfig("w1", ("tests",), 1))
-    listener = SilentListener()
+    notices = SilentNotices()
 
     def claim(request: FetchRequest) -> Claimed:
-        if not listener.woken.is_set():
+        if not notices.woken.is_set():
             threading.Thread(target=engine.directives.terminate).start()
         return Claimed([], [])
 
     monkeypatch.setattr("jobs.worker.claimer.fetch", claim)
-    monkeypatch.setattr(engine.waits, "listener", listener)
+    monkeypatch.setattr(engine.waits, "notices", notices)
 
     assert run(engine) == 0
