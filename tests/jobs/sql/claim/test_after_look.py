@@ -1,18 +1,15 @@
-"""The effects of a look on lanes and on the next look, and the signals of a claim."""
+"""The effects of a look on lanes and on the next look."""
 
 from typing import Any
 
 import pytest
 
 from tests.jobs.sql.claim.steps import (
-    OF_LANE,
-    OF_REQUEST,
     OF_STATE,
     Facts,
     add_job,
     add_lane,
     lane_facts,
-    lane_row,
     pick,
     request,
     rows,
@@ -170,92 +167,3 @@ def test_a_hundred_neighbours_are_marked_at_most() -> None:
 
     marked = "SELECT count(*), min(blocked_until)::date::text FROM ojs_lane WHERE blocked_by = 7"
     assert rows(marked) == [(100, "2026-01-02")]
-
-
-# --- signals --------------------------------------------------------------------------------------
-
-
-def signals(turns: list[int] | None = None, asked: Facts | None = None, **known: Any) -> Any:
-    """Return the signals of a claim."""
-    return value(
-        f"ojs_claim_signals({OF_REQUEST}, {OF_STATE}, %s::int[])",
-        request(**(asked or {})), state(**known), turns,
-    )  # fmt: skip
-
-
-def test_a_claim_with_nothing_to_say_says_nothing() -> None:
-    assert signals() is None
-    assert signals([1, 1], need=0) is None
-
-
-def test_turns_are_told_where_they_are_of_several_queues() -> None:
-    assert signals([2, 1], need=0) == {"turns": [2, 1]}
-
-
-def test_due_jobs_are_told_to_a_claim_that_needs_more() -> None:
-    rows(
-        "INSERT INTO ojs_later (id, lane_id, kind, due_at, attempt)"
-        " VALUES (gen_random_uuid(), 1, 1, '2025-01-01', 0)"
-    )
-
-    assert signals() == {"due": True}
-    assert signals(need=0) is None
-
-
-def test_the_first_limit_to_open_is_told() -> None:
-    add_lane(1, blocked_by=7, blocked_until="2000-01-01")
-    add_lane(2, stored_queue="ns:q", queue="r", blocked_by=7, blocked_until="2999-01-01")
-
-    assert signals()["opens_ms"] == 0
-    assert signals(stored_queues=["ns:q"])["opens_ms"] > 10**12
-    assert signals(stored_queues=["ns:q"], opens_at="2000-01-01T00:00:00Z")["opens_ms"] == 0
-
-
-def test_what_hid_jobs_and_what_is_over_its_limit_is_told() -> None:
-    over = [{"lane": 1, "jobs": 2, "limit": 7}]
-
-    assert signals(blocked_on=-3, over_limit=over) == {
-        "due": False, "blocked_on": -3, "over_limit": over,
-    }  # fmt: skip
-
-
-# --- eligible lanes -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("lane", "limits", "key", "is_eligible"),
-    [(1, None, 0, True), (9, None, 0, False), (1, [7], 0, False), (1, [8], 0, True),
-     (1, None, 5, False)],
-)  # fmt: skip
-def test_a_lane_is_eligible_unless_something_excludes_it(
-    lane: int, limits: list[int] | None, key: int, is_eligible: bool
-) -> None:
-    asked = f"ojs_eligible({OF_LANE}, '{{9}}'::bigint[], '{{7}}'::bigint[], '{{0,1}}'::int[])"
-
-    assert value(asked, lane_row(id=lane, limits=limits, route=key)) is is_eligible
-
-
-def test_no_closed_limits_and_any_version_key_exclude_nothing() -> None:
-    asked = f"ojs_eligible({OF_LANE}, ARRAY[]::bigint[], NULL, NULL)"
-
-    assert value(asked, lane_row(id=1, limits=[7], route=5)) is True
-
-
-def test_a_waiting_job_is_claimable_until_it_expires() -> None:
-    job = "jsonb_populate_record(NULL::ojs_ready, %s::jsonb)"
-    asked = f"ojs_claimable({job}, '2026-01-02'::timestamptz)"
-
-    assert value(asked, "{}") is True
-    assert value(asked, '{"expires_at": "2026-01-02T00:00:00Z"}') is False
-    assert value(asked, '{"expires_at": "2026-01-02T00:00:01Z"}') is True
-
-
-@pytest.mark.parametrize(
-    ("table", "condition"),
-    [("ojs_lane", "ojs_eligible(x, '{}', NULL, '{1}')"),
-     ("ojs_ready", "ojs_claimable(x, '2026-01-02'::timestamptz)")],
-)  # fmt: skip
-def test_the_conditions_are_put_in_place_where_they_are_used(table: str, condition: str) -> None:
-    plan = rows(f"EXPLAIN (VERBOSE) SELECT x.id FROM {table} AS x WHERE {condition}")  # noqa: S608
-
-    assert condition.partition("(")[0] not in str(plan)
