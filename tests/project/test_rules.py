@@ -294,6 +294,7 @@ PAGES = "each turn goes on behind the last; what is added meanwhile is met once"
 TIMED = "ends at a time that was set before it began"
 GENERATOR = "yields each turn: whoever asks ends it"
 BOUNDED = "a bound is tested in the body"
+DRIVEN = "ends with the generator that it drives, whose loops are bounded"
 # A loop without a bound can hold a transaction or a thread for ever. Repeat a number of times (`for
 # _ in range(TRIES)`) and raise, or add the file here with the reason why its loop ends.
 WHILE = {
@@ -320,6 +321,7 @@ WHILE = {
     "jobs/services/audit/audit.py": SHRINKS,
     "jobs/services/enqueue/backpressure.py": BOUNDED,
     "jobs/services/enqueue/enqueue_each.py": SHRINKS,
+    "jobs/services/dispatch/fetch.py": DRIVEN,
     "jobs/services/dispatch/result.py": TIMED,
     "jobs/services/outcome/retain.py": SHRINKS,
     "jobs/services/record/runs.py": SHRINKS,
@@ -345,6 +347,7 @@ WHILE = {
     "ojs_project/folder.py": TIMED,
     "ojs_project/postgres.py": TIMED,
     "ojs_project/quickstart.py": THREAD,
+    "ojs_project/serving/listeners.py": SHRINKS,
     "ojs_project/serving/request_queue.py": SHRINKS,
     "ojs_project/serving/server.py": THREAD,
     "ojs_project/serving/worker.py": THREAD,
@@ -413,6 +416,7 @@ SENDERS = {
     "ojs_project/database/guard.py",  # ends connections to the database
     "ojs_project/management/commands/quickstart.py",  # probes its own server
     "ojs_project/serving/connections.py",  # serves clients
+    "ojs_project/serving/listeners.py",  # serves clients
     "ojs_project/serving/server.py",  # serves clients
     "ojs_project/serving/streams.py",  # serves clients
     "webhooks/services/post.py",
