@@ -58,6 +58,7 @@ class Claimer:
             # for the end of their leases. So claims begin after the first heartbeat. Spec: GS-17.
             free = self._in_flight.free() if self._directives.is_registered else 0
             if free <= 0 or self._directives.standing is Standing.QUIET:
+                self._returns.give_back(self._in_flight.surplus())
                 self._waits.tick()
                 continue
             claimed = self._claim(free)

@@ -147,18 +147,35 @@ class InFlight:
             entry.answered = True
             return True
 
+    def surplus(self) -> list[Job]:
+        """Take the latest jobs that wait for a thread, if the threads no longer end jobs.
+
+        The window grew while jobs were short. Two jobs per slot stay.
+        """
+        with self._lock:
+            if len(self._held) <= self._window or self._pace.per(AHEAD_S, self._ended):
+                return []
+            number = len(self._held) - self._window
+        waiting = self._taken()
+        for context in waiting[:-number]:
+            self._todo.put(context)
+        return [context.job for context in waiting[-number:]]
+
     # --- the end
 
     def unstarted(self) -> list[Job]:
         """Take the jobs that wait for a thread, and return them."""
-        found: list[Job] = []
+        return [context.job for context in self._taken()]
+
+    def _taken(self) -> list[Context]:
+        found: list[Context] = []
         while True:
             try:
                 context = self._todo.get_nowait()
             except Empty:
                 return found
             if context is not None:
-                found.append(context.job)
+                found.append(context)
 
     def abandon(self) -> list[Job]:
         """Mark all running attempts as answered, and return the jobs that were not."""

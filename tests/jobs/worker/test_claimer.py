@@ -1,7 +1,7 @@
 """The claims of a worker process, from the inside."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,9 +11,11 @@ from jobs.domain.claim import FetchRequest
 from jobs.domain.ids import new_id
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
+from jobs.handlers import Context
 from jobs.models import Worker
 from jobs.queries import Claimed
 from jobs.services.dispatch.fetch import fetch
+from jobs.services.outcome.ack import Ack
 from jobs.services.read.show import show
 from jobs.worker import claimer as module
 from jobs.worker.config import WorkerConfig
@@ -172,6 +174,60 @@ def test_only_after_a_claim_of_fewer_jobs_than_it_asked_for_jobs_may_gather(
 
     assert run(engine) == 0
     assert notices.waits == ([module.GATHER_S] if found == 1 else [])
+
+
+def test_jobs_behind_threads_that_end_no_job_are_given_back(
+    monkeypatch: pytest.MonkeyPatch, job: Job
+) -> None:
+    engine = Engine(WorkerConfig("w1", ("tests",), 1))
+    engine.directives.is_registered = True
+    given_back: list[Job] = []
+
+    def give_back(jobs: Sequence[Job]) -> None:
+        given_back.extend(jobs)
+        engine.in_flight.drop(jobs)
+        engine.directives.terminate()
+
+    engine.in_flight.add([Context(replace(job, id=new_id()), "w1") for _ in range(5)])
+    last = [engine.in_flight._held[job_id].job for job_id in engine.in_flight.ids()[2:]]
+    monkeypatch.setattr(engine.returns, "give_back", give_back)
+
+    engine.claimer.run()
+
+    assert given_back == last
+
+
+def test_while_a_handler_blocks_claims_acks_and_other_handlers_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    go_on = threading.Event()
+    running: list[int] = []
+    most: list[int] = []
+
+    def execute(context: Context) -> Ack:
+        running.append(1)
+        most.append(len(running))
+        if context.job.args == "[0]":
+            assert go_on.wait(DEADLINE_S)
+        running.pop()
+        return Ack(context.job.id, None, context.worker_id, context.job.attempt)
+
+    monkeypatch.setattr("jobs.worker.slots.execute", execute)
+    blocked, *others = [handlers.echo.enqueue(n) for n in range(30)]  # window: four jobs
+    engine = Engine(WorkerConfig("w1", ("tests",), 2))
+    thread = threading.Thread(target=run, args=(engine,))
+    thread.start()
+    ids = [job.id for job in others if job]
+    until(lambda: {state_of(show(job_id).state) for job_id in ids} == {State.COMPLETED})
+
+    assert len(ids) == 29
+    assert blocked is not None
+    assert state_of(show(blocked.id).state) is State.ACTIVE
+    assert max(most) == 2
+    go_on.set()
+    until(lambda: state_of(show(blocked.id).state) is State.COMPLETED)
+    engine.directives.terminate()
+    thread.join()
 
 
 @spec("GS-1")

@@ -65,6 +65,42 @@ def test_the_claim_is_due_when_half_of_a_grown_window_is_free(
     assert window.free() == 50
 
 
+def test_jobs_behind_threads_that_end_no_job_are_taken_out_down_to_two_per_slot(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = Window(concurrency=2)
+    pace = [100]
+    monkeypatch.setattr(window._pace, "per", lambda _seconds, _ended: pace[0])
+    window.free()
+    held = contexts(job, 10)
+    begun(window, held[0])
+    window.add(held[1:])
+    assert window.surplus() == []
+
+    pace[0] = 0
+    window.free()
+    taken = window.surplus()
+    window.drop(taken)
+
+    assert taken == [context.job for context in held[4:]]
+    assert window.ids() == tuple(context.job.id for context in held[:4])
+    assert window.surplus() == []
+    entry = window.begin()
+    assert entry is not None
+    assert entry.context is held[1]
+
+
+def test_no_job_is_taken_out_while_threads_end_jobs(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = Window(concurrency=2)
+    monkeypatch.setattr(window._pace, "per", lambda _seconds, _ended: 1)
+    window.free()
+    window.add(contexts(job, 10))
+
+    assert window.surplus() == []
+
+
 def test_one_claim_takes_a_bounded_number_of_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     window = Window(concurrency=10)
     monkeypatch.setattr(window._pace, "per", lambda _seconds, _ended: 10_000)
