@@ -357,7 +357,7 @@ LOGGING = {
     },
     "handlers": {
         "stream": {
-            "class": "logging.StreamHandler",
+            "class": "ojs_project.logs.LineHandler",
             "stream": f"ext://sys.{_LOG_STREAM}",
             "formatter": env.choice("OJS_LOG_FORMAT", ("text", "json")),
         }
