@@ -81,7 +81,8 @@ def enqueue(
     else:
         params["drafts"] = orjson.dumps(drafts, default=orjson.Fragment).decode()
         parts = UNIQUE
-    return list(starmap(Placed, run_hot("enqueue", params, parts, on)))
+    rows = run_hot("enqueue", params, parts, on)
+    return [Placed(row[0], row[1], rows[0][2], *row[3:]) for row in rows]
 
 
 def _divided(drafts: Sequence[dict[str, Any]]) -> tuple[str, str]:
