@@ -18,7 +18,7 @@ from django.db import connections
 from jobs import queries
 
 LOOK_S = 0.1
-REST_S: Final = 10.0  # the longest rest
+REST_S: Final = 30.0  # the longest rest
 
 
 class Pulse:
