@@ -96,13 +96,24 @@ def test_a_loop_of_events_rests_until_one_is_recorded(started: Started) -> None:
     until(lambda: body.runs > before)
 
 
-def test_other_writes_wake_no_loop(started: Started) -> None:
-    body = started(reads_events=True)
-    before = rests(body)
+def test_other_writes_count_as_no_event() -> None:
+    stored_ids(1)
+    looking = pulse.Pulse(600.0)
 
+    def is_settled() -> bool:
+        looking._look()
+        return not looking._until
+
+    until(is_settled)
+    before = looking.events
     LoopTick.objects.update_or_create(name="turns", defaults={"ticked_at": queries.now()})
+    looking._look()
+    assert looking.events == before
 
-    assert rests(body) == before
+    stored_ids(1)
+    looking._look()
+    assert looking.events > before
+    LoopTick.objects.filter(name="turns").delete()
 
 
 def test_an_event_behind_the_first_write_of_the_only_transaction_is_read(
