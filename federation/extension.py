@@ -28,6 +28,8 @@ from jobs.extensions import (
     RequestHooks,
 )
 
+CONFIGURED = ("ojs_federation_config", "ojs_federation_region")  # empty without a federation
+
 prober = Prober()
 counter = Counter()
 resolver = DoubtResolver()
@@ -84,13 +86,18 @@ class Federation(RequestHooks, EnqueueHooks, ConfigurationHooks, ReportHooks, Op
 
         Further loops replicate jobs to the peers, and remove old rows.
         """
-        yield Loop("federation_probe", prober.run_once, 500)
-        yield Loop("federation_load", counter.run_once, 1_000)
+        yield Loop("federation_probe", prober.run_once, 500, while_rows_of=CONFIGURED)
+        yield Loop("federation_load", counter.run_once, 1_000, while_rows_of=CONFIGURED)
         # the replicator sets the time of its next run: at once while more revisions wait
         yield Loop(
-            "federation_replicate", replicator.run_once, 1_000, replicator.due_in_ms, full=2**31
+            "federation_replicate",
+            replicator.run_once,
+            1_000,
+            replicator.due_in_ms,
+            full=2**31,
+            while_rows_of=CONFIGURED,
         )
-        yield Loop("federation_doubts", resolver.run_once, 1_000)
+        yield Loop("federation_doubts", resolver.run_once, 1_000, while_rows_of=CONFIGURED)
         yield Loop("federation_lag", lag.watch, 10_000, full=2**31)
         yield Loop(
             "federation_forget", copies_age.delete_expired_copies, 60_000, full=copies_age.BATCH

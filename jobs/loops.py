@@ -17,6 +17,7 @@ from django.db import close_old_connections, connections
 from jobs import extensions, queries, spans
 from jobs.extensions import Loop, OperationsHooks
 from jobs.metrics import observe_tick
+from jobs.pulse import Pulse
 from jobs.services.enqueue.backpressure import watch_pressure
 from jobs.services.enqueue.idempotency import forget_answers
 from jobs.services.health.health import forget_loops_except
@@ -27,7 +28,7 @@ from jobs.services.outcome.reap import reap, reap_dead_workers
 from jobs.services.outcome.replay import replay_once
 from jobs.services.outcome.retain import retain
 from jobs.services.outcome.stall import stall
-from jobs.services.record.aggregate import BATCH, aggregate_events
+from jobs.services.record.aggregate import BATCH, aggregate_unread
 from jobs.services.record.log import BATCH as LINES
 from jobs.services.record.log import log
 from jobs.services.record.reconcile import reconcile_once
@@ -43,22 +44,22 @@ RESTS = 10  # a pause lasts up to so many times the run before: see Loop.longest
 NOTE_S = 5.0  # how often a leader stores that its loop runs
 
 CORE = (
-    Loop("promote", promote, 100, due_in_ms),
-    Loop("reap", reap, 250),
-    Loop("reap_dead_workers", reap_dead_workers, 1000),
-    Loop("expire", expire, 250),
+    Loop("promote", promote, 100, due_in_ms, while_rows_of=("ojs_later",)),
+    Loop("reap", reap, 250, while_rows_of=("ojs_lease",)),
+    Loop("reap_dead_workers", reap_dead_workers, 1000, while_rows_of=("ojs_worker",)),
+    Loop("expire", expire, 250, while_rows_of=("ojs_ready", "ojs_later")),
     # Each run makes a new version of every changed counter, one per tenant and state. These
     # versions stay while a snapshot is held, and the next runs read all of them. So a run is not
     # repeated at once for newer events, and a long run is followed by a long pause.
-    Loop("fold", aggregate_events, 500, full=BATCH // 2, longest_ms=2000),
-    Loop("log", log, 500, full=LINES),
-    Loop("heal", heal, 1000),
+    Loop("fold", aggregate_unread, 500, full=BATCH // 2, longest_ms=2000, reads_events=True),
+    Loop("log", log, 500, full=LINES, reads_events=True),
+    Loop("heal", heal, 1000, while_rows_of=("ojs_ready",)),
     Loop("reconcile", reconcile_once, 300_000),
-    Loop("drain", drain, 1000),
-    Loop("pressure", watch_pressure, 1000),
+    Loop("drain", drain, 1000, reads_events=True),
+    Loop("pressure", watch_pressure, 1000, reads_events=True),
     Loop("replay", replay_once, 60_000),
     Loop("stall", stall, 10_000),
-    Loop("statistics", refresh_statistics, 1000),
+    Loop("statistics", refresh_statistics, 1000, reads_events=True),
     Loop("forget_answers", forget_answers, 10_000),
     Loop("retention", retain, 5000, rest_ms=20),
 )
@@ -89,6 +90,8 @@ class LoopRunner:
     def __init__(self, loops: Iterable[Loop] | None = None) -> None:
         """Prepare the threads; `start` starts them."""
         self._stop = threading.Event()
+        self._pulse = Pulse(NOTE_S)
+        self._pulse_thread = threading.Thread(target=self._pulse.run, name="ojs-pulse", daemon=True)
         self._threads = [
             threading.Thread(target=self._run, args=(loop,), name=f"ojs-{loop.name}", daemon=True)
             for loop in map(_traced, all_loops() if loops is None else loops)
@@ -96,14 +99,15 @@ class LoopRunner:
 
     def start(self) -> None:
         """Start every loop."""
-        for thread in self._threads:
+        for thread in (self._pulse_thread, *self._threads):
             thread.start()
 
     def stop(self, timeout_s: float = 10) -> None:
         """Finish the running batches and give up the locks."""
         self._stop.set()
+        self._pulse.stop()
         until = monotonic() + timeout_s
-        for thread in self._threads:
+        for thread in (*self._threads, self._pulse_thread):
             thread.join(max(0.0, until - monotonic()))
 
     def _run(self, loop: Loop) -> None:
@@ -125,30 +129,40 @@ class LoopRunner:
             return
         forget_loops_except(one.name for one in all_loops())
         noted = -NOTE_S
+        idle = 0  # runs in turn that found nothing
         while not self._stop.is_set():
-            began = monotonic()
+            began, events = monotonic(), self._pulse.events
             due_ms = _due_ms(loop)
-            for now in self._run_batches(loop) if due_ms <= 0 else (began,):
-                if now - noted >= NOTE_S:  # also within a long run: the loop works
+            changed = 0
+            for rows in self._run_batches(loop) if due_ms <= 0 else (0,):
+                changed += rows
+                if monotonic() - noted >= NOTE_S:  # also within a long run: the loop works
                     queries.tick(loop.name)
-                    noted = now
+                    noted = monotonic()
             took = monotonic() - began
             observe_tick(loop.name, took)
             attempts.went_well()
+            idle = 0 if changed else idle + 1
             least = min(loop.longest_ms / 1000, took * RESTS)
-            until = monotonic() + max(least, _pause_s(loop, due_ms))
-            while not self._stop.wait(min(NOTE_S, max(0.0, until - monotonic()))):
-                if monotonic() >= until:
-                    break
-                queries.tick(loop.name)  # also within a long pause: the loop is alive
-                noted = monotonic()
+            with self._pulse.paused(loop.name):
+                self._stop.wait(max(least, _pause_s(loop, due_ms)))
+                if idle > 1:  # the last run saw all that was there when the run before it ended
+                    self._rest(loop, events)
+            noted = monotonic()
 
-    def _run_batches(self, loop: Loop) -> Iterator[float]:
-        """Run batches until one is not full; yields the time after each."""
+    def _rest(self, loop: Loop, events: int) -> None:
+        if loop.reads_events:
+            self._pulse.wait_for_events(events)
+        elif loop.while_rows_of:
+            self._pulse.wait_for_rows(loop.name, loop.while_rows_of)
+
+    def _run_batches(self, loop: Loop) -> Iterator[int]:
+        """Run batches until one is not full; yields the rows that each changed."""
         is_more = True
         while is_more:
-            is_more = loop.run() >= loop.full
-            yield monotonic()
+            changed = loop.run()
+            is_more = changed >= loop.full
+            yield changed
             is_more = is_more and not self._stop.wait(loop.rest_ms / 1000)
 
 

@@ -6,16 +6,18 @@ the line, all other keys its attributes.
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime
-from typing import Any
+from time import strftime
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
 NUMBERS = {"DEBUG": 5, "INFO": 9, "WARNING": 13, "ERROR": 17, "CRITICAL": 21}
 NAMES = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {
-    "message", "asctime", "taskName", "category",
+    "message", "asctime", "taskName",
     "request",  # of Django: its text has the query, and a query may have a stream's key
 }  # fmt: skip
 MEMBERS = {
@@ -34,27 +36,114 @@ MEMBERS = {
 COMPONENTS = {"ojs.worker": "worker", "federation.client": "client"}  # all others: the server
 CATEGORIES = {"ojs.worker": "worker", "ojs.audit": "security"}
 PLAIN = re.compile(r"[^\s\"'=\\]+")  # a value that needs no quotes in a text line
+PLAIN_TYPES = frozenset({str, int})
+WHOLE = 4096  # bytes that a pipe takes at once, without bytes of other processes between them
+
+
+class Line(Protocol):
+    """A line without a record of its own, as the loop `log` makes thousands."""
+
+    @property
+    def at(self) -> datetime:
+        """The time of its event."""
+
+    @property
+    def level(self) -> int:
+        """The number of its severity."""
+
+    @property
+    def name(self) -> str:
+        """The message."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """The facts by their Python names."""
+
+
+class Head(NamedTuple):
+    """The parts of every line."""
+
+    created: float
+    msecs: float
+    level: int
+    level_name: str
+    logger: str
+    message: str
+
+
+class LineHandler(logging.StreamHandler[Any]):
+    """Writes records to a stream, and many lines by few writes."""
+
+    def write_lines(self, name: str, lines: Iterable[Line]) -> bool:
+        """Write lines of a logger, in whole lines; False: only records can be written."""
+        if self.filters or not isinstance(self.formatter, JsonFormatter | TextFormatter):
+            return False
+        line_of, names = self.formatter.line, logging.getLevelName
+        with self.lock or nullcontext():
+            text: list[str] = []
+            size = 0
+            for one in lines:
+                level = one.level
+                if level < self.level:
+                    continue
+                at = one.at
+                head = Head(
+                    at.timestamp(), at.microsecond // 1000, level, names(level), name, one.name
+                )
+                line = line_of(head, one.facts) + self.terminator
+                length = len(line) if line.isascii() else len(line.encode(errors="replace"))
+                if text and size + length > WHOLE:
+                    self._write("".join(text))
+                    text, size = [], 0
+                text.append(line)
+                size += length
+            if text:
+                self._write("".join(text))
+        return True
+
+    def _write(self, text: str) -> None:
+        try:
+            self.stream.write(text)
+            self.flush()
+        except Exception:
+            self.handleError(logging.makeLogRecord({"msg": "lines of jobs"}))
 
 
 class JsonFormatter(logging.Formatter):
     """Formats records as JSON, with their `extra` as members and attributes."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """Render a record in one line."""
+        extra = _extra(record)
+        if record.exc_info:
+            return self._line(_head(record), extra, self.formatException(record.exc_info))
+        return self.line(_head(record), extra)
+
+    def line(self, head: Head, facts: Mapping[str, Any]) -> str:
         """Render one line."""
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        extra = dict(_extra(record))
+        return self._line(head, facts)
+
+    def _line(self, head: Head, facts: Mapping[str, Any], exception: str | None = None) -> str:
+        at = datetime.fromtimestamp(head.created, UTC).isoformat(timespec="milliseconds")
         line = {
             "timestamp": at.replace("+00:00", "Z"),
-            "severity": NAMES.get(record.levelname, record.levelname),
-            "severity_number": NUMBERS.get(record.levelname, 9),
-            "message": record.getMessage(),
-            "component": _of_logger(COMPONENTS, record.name) or "server",
-            **({"category": category} if (category := _category(record)) else {}),
-            **{MEMBERS[name]: extra.pop(name) for name in MEMBERS if name in extra},
-            "attributes": {"logger": record.name, **extra},
+            "severity": NAMES.get(head.level_name, head.level_name),
+            "severity_number": NUMBERS.get(head.level_name, 9),
+            "message": head.message,
+            "component": _of_logger(COMPONENTS, head.logger) or "server",
         }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+        if category := _category(head, facts.get("category")):
+            line["category"] = category
+        attributes = {"logger": head.logger}
+        for name, member in MEMBERS.items():
+            if name in facts:
+                line[member] = facts[name]
+        for name, value in facts.items():
+            if name not in MEMBERS and name != "category":
+                attributes[name] = value
+        line["attributes"] = attributes
+        if exception is not None:
+            line["exception"] = exception
         return orjson.dumps(line, default=str).decode()
 
 
@@ -64,28 +153,72 @@ class TextFormatter(logging.Formatter):
     def __init__(self) -> None:
         """Set the format of the first part."""
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+        self._second = -1, ""  # many lines have the same
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the base's name
         """Render the line, to which the base adds a traceback."""
-        extra = (f"{name}={_plain(value)}" for name, value in _extra(record))
-        return " ".join((super().formatMessage(record), *extra))
+        return self.line(_head(record), _extra(record))
+
+    def line(self, head: Head, facts: Mapping[str, Any]) -> str:
+        """Render one line."""
+        second, text = self._second
+        if second != int(head.created):
+            second = int(head.created)
+            text = strftime(self.default_time_format, self.converter(second))
+            self._second = second, text
+        return (
+            f"{text},{int(head.msecs):03} {head.level_name} {head.logger} {head.message}"
+            f"{_facts(facts)}"
+        )
 
 
-def _extra(record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
-    return ((name, value) for name, value in record.__dict__.items() if name not in STANDARD)
+def _head(record: logging.LogRecord) -> Head:
+    return Head(
+        record.created,
+        record.msecs,
+        record.levelno,
+        record.levelname,
+        record.name,
+        record.getMessage(),
+    )
 
 
-def _category(record: logging.LogRecord) -> str | None:
-    """Return the record's own category, else the category of its severity and its logger."""
-    named: str | None = getattr(record, "category", None)
-    if named is None and record.levelno >= logging.WARNING:
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    return {name: value for name, value in record.__dict__.items() if name not in STANDARD}
+
+
+def _category(head: Head, named: str | None) -> str | None:
+    """Return the line's own category, else the category of its severity and its logger."""
+    if named is None and head.level >= logging.WARNING:
         return "error"
-    return named or _of_logger(CATEGORIES, record.name)
+    return named or _of_logger(CATEGORIES, head.logger)
 
 
 def _of_logger(named: dict[str, str], name: str) -> str | None:
     """Return the entry of a logger or of a logger above it."""
     return next((named[one] for one in named if name == one or name.startswith(f"{one}.")), None)
+
+
+def _facts(facts: Mapping[str, Any]) -> str:
+    """Render facts; in most lines one look at the whole text proves that all of them are plain."""
+    shown = [fact for fact in facts.items() if fact[0] != "category"]
+    if PLAIN_TYPES.issuperset(map(type, facts.values())):
+        text = "".join([f" {name}={value}" for name, value in shown])
+        if _are_plain(text, len(shown)):
+            return text
+    return "".join([f" {name}={_plain(value)}" for name, value in shown])
+
+
+def _are_plain(text: str, number: int) -> bool:
+    return (
+        text.isprintable()  # no space but U+0020
+        and text.count(" ") == text.count("=") == number
+        and '"' not in text
+        and "'" not in text
+        and "\\" not in text
+        and "= " not in text
+        and not text.endswith("=")
+    )
 
 
 def _plain(value: object) -> str:

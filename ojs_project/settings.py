@@ -186,7 +186,7 @@ Q_CLUSTER = {
     "catch_up": False,
     "bulk": 1,
     "poll": 1,  # seconds between checks for a task
-    "guard_cycle": 1,  # seconds between signs of life, which expire after 3
+    "guard_cycle": 2,  # seconds between looks at its processes
     "save_limit": 1000,
     "label": "Operator tasks",
 }
@@ -357,7 +357,7 @@ LOGGING = {
     },
     "handlers": {
         "stream": {
-            "class": "logging.StreamHandler",
+            "class": "ojs_project.logs.LineHandler",
             "stream": f"ext://sys.{_LOG_STREAM}",
             "formatter": env.choice("OJS_LOG_FORMAT", ("text", "json")),
         }

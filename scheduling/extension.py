@@ -73,8 +73,8 @@ class Cron(TransitionHooks, ReportHooks, OperationsHooks):
     def loops(self) -> Iterable[Loop]:
         """Return the loops that fire due schedules and pass on forgotten overlap slots."""
         return (
-            Loop("cron", fire, 500, due_in_ms),
-            Loop("cron_turns", pass_on_forgotten, 1000),
+            Loop("cron", fire, 500, due_in_ms, while_rows_of=("ojs_cron_entry",)),
+            Loop("cron_turns", pass_on_forgotten, 1000, while_rows_of=("ojs_cron_turn",)),
         )
 
     @override
@@ -147,8 +147,8 @@ class FairScheduling(ClaimHooks, LaneHooks, ConfigurationHooks, ReportHooks, Ope
     def loops(self) -> Iterable[Loop]:
         """Return the loops for starvation, charges by duration, shares and unused rotations."""
         return (
-            Loop("watch", watch, 1000),
-            Loop("charge", charge_durations, 500, full=BATCH),
+            Loop("watch", watch, 1000, while_rows_of=("ojs_ready",)),
+            Loop("charge", charge_durations, 500, full=BATCH, reads_events=True),
             Loop("shares", reconcile, 60_000),
             Loop("turns", lambda: rotations.prune(conf().turns_kept_ms), 60_000),
         )

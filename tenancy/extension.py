@@ -166,7 +166,7 @@ class Tenancy(
         have any.
         """
         known = conf()
-        yield Loop("throttles", expire, 1000)
+        yield Loop("throttles", expire, 1000, while_rows_of=("ojs_tenant_throttle",))
         if known.enabled:
             yield Loop("noise", watch, known.noise_interval_ms)
         if known.tenants:

@@ -121,7 +121,7 @@ class Versioning(EnqueueHooks, ClaimHooks, ConfigurationHooks, ReportHooks, Oper
         return (
             Loop("held_versions", held.watch, 5_000, longest_ms=60_000),
             Loop("canaries", canaries.watch, 5_000),
-            Loop("redraw", redraw.redraw, 1_000),
+            Loop("redraw", redraw.redraw, 1_000, while_rows_of=redraw.TABLES),
         )
 
     @override

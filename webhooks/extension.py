@@ -34,8 +34,8 @@ class WebhooksExtension(ReportHooks, OperationsHooks):
     def loops(self) -> Iterable[Loop]:
         """Relay events, send due deliveries and remove old deliveries."""
         return (
-            Loop("webhooks_relay", relay, 250),
-            Loop("webhooks_send", sender.run_once, 200),
+            Loop("webhooks_relay", relay, 250, reads_events=True),
+            Loop("webhooks_send", sender.run_once, 200, while_rows_of=("ojs_webhook_delivery",)),
             Loop("webhooks_forget", delete_expired_deliveries, 60_000),
         )
 

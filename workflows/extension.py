@@ -63,7 +63,7 @@ class WorkflowsExtension(TransitionHooks, ReportHooks, OperationsHooks):
     def loops(self) -> Iterable[Loop]:
         """Begin steps whose jobs were refused, and remove workflows that ended long ago."""
         return (
-            Loop("workflows", resume, 1000),
+            Loop("workflows", resume, 1000, while_rows_of=("ojs_workflow_step",)),
             Loop("prune_workflows", prune, 5000),
         )
 

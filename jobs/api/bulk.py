@@ -5,6 +5,7 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, ClassVar
 
+import orjson
 from rest_framework.request import Request
 
 from jobs.api import job_codec
@@ -108,7 +109,7 @@ class BulkEnqueue(Repeatable):
     def _push_all(self, raw: list[Any]) -> list[Outcome]:
         try:
             drafts = decode_all(raw)
-            self.principal.require_enqueue((draft.queue, draft.type) for draft in drafts)
+            self.principal.require_enqueue({(draft.queue, draft.type): None for draft in drafts})
             return list(enqueue(drafts, self.caller))
         except OJSError as problem:
             index = problem.details.pop("index", 0 if len(raw) == 1 else None)
@@ -119,9 +120,10 @@ class BulkEnqueue(Repeatable):
     def _push_each(self, raw: list[Any]) -> list[Outcome]:
         outcomes: list[Outcome] = [None] * len(raw)
         drafts: dict[int, JobDraft] = {}
+        decode = job_codec.batch_decoder()
         for n, item in enumerate(raw):
             try:
-                draft = job_codec.decode_batch_item(item)
+                draft = decode(item)
                 self.principal.require_enqueue([(draft.queue, draft.type)])
                 drafts[n] = draft
             except OJSError as problem:
@@ -133,7 +135,8 @@ class BulkEnqueue(Repeatable):
         return outcomes
 
     def _reply(self, outcomes: list[Outcome]) -> Reply:
-        items = [self._item(n, outcome) for n, outcome in enumerate(outcomes)]
+        encode = job_codec.NewJobs().encode
+        items = [self._item(n, outcome, encode) for n, outcome in enumerate(outcomes)]
         failed = sum(isinstance(outcome, OJSError) for outcome in outcomes)
         shown: dict[str, Any] = {
             "total": len(items),
@@ -154,7 +157,9 @@ class BulkEnqueue(Repeatable):
             status = HTTPStatus.OK
         return Reply(status, jsonio.dumps(shown))
 
-    def _item(self, index: int, outcome: Outcome) -> dict[str, Any]:
+    def _item(
+        self, index: int, outcome: Outcome, encode: Callable[[Job], orjson.Fragment]
+    ) -> dict[str, Any]:
         if outcome is None:
             return {"index": index, "status": "dropped"}
         if isinstance(outcome, OJSError):
@@ -165,7 +170,7 @@ class BulkEnqueue(Repeatable):
         return {
             "index": index,
             "status": status,
-            "job": job_codec.encode_job(self.as_seen(outcome)),
+            "job": encode(self.as_seen(outcome)),
         }
 
 

@@ -191,14 +191,19 @@ class JobBatch(OJSView):
         it was stored before.
         """
         drafts = decode_all(job_codec.decode_batch(self.body()))
-        self.principal.require_enqueue((draft.queue, draft.type) for draft in drafts)
+        self.principal.require_enqueue({(draft.queue, draft.type): None for draft in drafts})
         self.charge(len(drafts), enqueues=True)
         try:
             stored = enqueue(drafts, self.caller)
         except Duplicate as problem:  # a batch of one job needs an index, too
             problem.details.setdefault("index", 0)
             raise
-        kept = [encode_stored(self.as_seen(job)) for job in stored if job is not None]
+        encode = job_codec.NewJobs().encode
+        kept = [
+            job_codec.encode_job(seen, deduplicated=True) if seen.deduplicated else encode(seen)
+            for job in stored
+            if job is not None and (seen := self.as_seen(job))
+        ]
         # all or none: the command line client reads both counts
         counts = {"count": len(kept), "enqueued": len(kept), "failed": 0}
         answer: dict[str, Any] = {"jobs": kept, **counts}
@@ -207,21 +212,13 @@ class JobBatch(OJSView):
         return Answer(answer, status=201)
 
 
-def encode_stored(job: Job) -> Any:
-    """Encode the answer at one position of a batch."""
-    return (
-        job_codec.encode_job(job, deduplicated=True)
-        if job.deduplicated
-        else job_codec.encode_job(job)
-    )
-
-
 def decode_all(raw: list[Any]) -> list[JobDraft]:
     """Decode every job of a batch; raises the first problem, with its index and all others."""
     drafts, problems = [], []
+    decode = job_codec.batch_decoder()
     for index, item in enumerate(raw):
         try:
-            drafts.append(job_codec.decode_batch_item(item))
+            drafts.append(decode(item))
         except OJSError as problem:
             problem.details["index"] = index
             problems.append(problem)

@@ -50,6 +50,19 @@ class JobDraft:
     watched: bool = False  # an extension follows its end
     warnings: Sequence[str] = ()  # warnings of extensions for the producer
 
+    def like(
+        self, job_id: str, args: list[Any], meta: dict[str, Any], *, id_given: bool
+    ) -> "JobDraft":
+        """Return a draft with the same members, but an id, arguments and meta of its own."""
+        return JobDraft(
+            job_id, self.type, self.queue, args, meta, id_given, self.priority, [*self.tags],
+            self.retry, self.retry_given, self.timeout_ms, self.timeout_in_seconds,
+            self.visibility_ms, self.visibility_in_seconds, self.scheduled_at,
+            self.scheduled_in_ms, self.expires_at, self.expires_in_ms, self.pending, self.unique,
+            self.schema, self.result_ttl, self.rate_limit, {}, self.tenant, self.version,
+            self.type_given, self.route, self.watched, self.warnings,
+        )  # fmt: skip
+
 
 def attributes(draft: JobDraft) -> dict[str, Any]:
     """Return the envelope members that are fixed at PUSH and share one column."""

@@ -3,6 +3,7 @@
 `parse_job` checks everything that needs no database and collects all problems of one job.
 """
 
+import marshal
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -40,6 +41,9 @@ from jobs.domain.wire_bounds import (
 VERSION_PATTERN: Final = re.compile(r"1(\.0(\.\d+(-[0-9A-Za-z.-]+)?)?)?", re.ASCII)
 KEEP_RESULT, NO_RESULT = -1, 0  # values of `result_ttl` besides seconds. Spec: contract 10.6
 SPECVERSION: Final = "1.0"
+MOST_KNOWN: Final = 16  # drafts of a request with different members
+OWN: Final = frozenset({"id", "args", "meta"})  # members that differ from job to job
+MARSHAL: Final = 2  # the version; later versions write equal values in different ways
 NAME_RULE: Final = f"must be named by 1 to {MAX_META_NAME} of a-z, A-Z, 0-9 and _.:-"
 
 # Set by the server alone; a client's value is dropped. Spec: contract 1.2
@@ -101,6 +105,55 @@ def parse_job(raw: Mapping[str, Any], *, limits: Limits = Limits()) -> JobDraft:
     if reader.get("rate_limit") is not None:
         job.rate_limit = parse_rate_limit(reader.get("rate_limit"))
     return job
+
+
+class RequestParser:
+    """Parses the jobs of one request as `parse_job` does.
+
+    Many jobs of a request differ only in their arguments and their meta. The members that equal
+    those of an earlier job are not checked again.
+    """
+
+    def __init__(self, limits: Limits = Limits()) -> None:
+        """Begin without a job."""
+        self._limits = limits
+        self._known: dict[bytes, JobDraft] = {}
+
+    def parse(self, raw: Mapping[str, Any]) -> JobDraft:
+        """Return the draft of a job. Raises as `parse_job`."""
+        job_id, args, meta = raw.get("id"), raw.get("args"), raw.get("meta")
+        key = _key_of(raw)
+        known = self._known.get(key)
+        if (
+            known is None
+            or type(args) is not list
+            or not (meta is None or type(meta) is dict)
+            or not (job_id is None or is_id(job_id))
+        ):
+            job = parse_job(raw, limits=self._limits)
+            if not job.extra and len(self._known) < MOST_KNOWN and not _has_metadata(raw):
+                self._known[key] = job.like(
+                    "", [], {}, id_given=False
+                )  # middleware may change the other one
+            return job
+        _check_sizes(raw, self._limits)
+        if meta:
+            meta = {**meta}
+            if not self._limits.takes_any_names:
+                _check_names(meta)
+            if not self._limits.takes_newlines:
+                _check_newlines(meta)
+        return known.like(job_id or new_id(), args, meta or {}, id_given=job_id is not None)
+
+
+def _key_of(raw: Mapping[str, Any]) -> bytes:
+    """Return bytes that are equal only for equal members; 1, 1.0 and true differ."""
+    return marshal.dumps([one for one in raw.items() if one[0] not in OWN], MARSHAL)
+
+
+def _has_metadata(raw: Mapping[str, Any]) -> bool:
+    options = raw.get("options")
+    return isinstance(options, Mapping) and options.get("metadata") is not None
 
 
 def _check_sizes(raw: Mapping[str, Any], limits: Limits) -> None:

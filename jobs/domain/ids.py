@@ -30,14 +30,22 @@ class _Source:
     def begin(self) -> None:
         self._lock, self._latest = Lock(), 0
         self._halves: list[str] = []
+        self._head = -1, ""  # of the ids of one millisecond
 
-    def take(self) -> tuple[int, str]:
+    def take(self) -> str:
         now = time_ns() * TICKS_PER_MS // 1_000_000
         with self._lock:
-            self._latest = now if now > self._latest else self._latest + 1
+            self._latest = tick = now if now > self._latest else self._latest + 1
             if not self._halves:
                 self._halves = _halves()
-            return self._latest, self._halves.pop()
+            half = self._halves.pop()
+        ms, fraction = divmod(tick, TICKS_PER_MS)
+        known, head = self._head
+        if ms != known:
+            text = f"{ms:012x}"  # formatted here, since a UUID object takes ten times longer
+            head = f"{text[:8]}-{text[8:]}-7"
+            self._head = ms, head
+        return f"{head}{fraction:03x}-{half}"
 
 
 def _halves() -> list[str]:
@@ -51,11 +59,7 @@ _source = _Source()
 
 def new_id() -> str:
     """Make an id above every earlier one of this process, so that a batch keeps its order."""
-    tick, half = _source.take()
-    ms, fraction = divmod(tick, TICKS_PER_MS)
-    # formatted here, since a UUID object takes ten times longer
-    text = (ms << 16 | 7 << 12 | fraction).to_bytes(8).hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:]}-{half}"
+    return _source.take()
 
 
 def is_id(text: object) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from jobs.domain.events import NAMES, Kind
 from jobs.domain.gates import DEFAULT_TENANT
-from jobs.domain.states import state_of
+from jobs.domain.states import CODES
 from jobs.domain.tracing import trace_ids
 
 LIFECYCLE, WORKER, PROBLEM = "lifecycle", "worker", "error"  # categories
@@ -44,6 +44,8 @@ SHAPES: Final[Mapping[int, Shape]] = {
     Kind.WORKER_STOPPED: Shape(INFO, WORKER, ("reason", "uptime_ms")),
     Kind.WORKER_HEARTBEAT: Shape(DEBUG, WORKER, ("queues", "active_jobs")),
 }
+_NAMES: Final = {int(kind): NAMES[Kind(kind)] for kind in SHAPES if kind in NAMES}
+_STATES: Final = {code: state.value for state, code in CODES.items()}
 THINNED: Final = tuple(
     int(kind) for kind, shape in SHAPES.items() if shape.category == LIFECYCLE
 )  # OJS_LOG_SAMPLE applies to these
@@ -69,8 +71,7 @@ class Recorded(NamedTuple):
     traceparent: object  # from the job's meta
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line; `facts` have Python names, without unknown facts."""
 
     at: datetime
@@ -89,8 +90,7 @@ def line_of(event: Recorded) -> Line | None:
     name, shape = _name(event), SHAPES[event.kind]
     if name is None:
         return None
-    trace_id, span_id = trace_ids(event.traceparent) or (None, None)
-    facts = {
+    facts: dict[str, Any] = {
         "category": shape.category,
         "job_id": event.job_id,
         "job_type": event.type,
@@ -101,12 +101,17 @@ def line_of(event: Recorded) -> Line | None:
         "tenant_id": event.tenant if event.tenant != DEFAULT_TENANT else None,
         "pool": event.pool,
         "request_id": event.request_id,
-        "trace_id": trace_id,
-        "span_id": span_id,
-        **_times(event),
-        **_error(event.data.get("error")),
-        **{fact: event.data.get(fact) for fact in shape.facts},
     }
+    if event.traceparent is not None:
+        facts["trace_id"], facts["span_id"] = trace_ids(event.traceparent) or (None, None)
+    if event.kind != Kind.STARTED:
+        facts["duration_ms"], facts["wait_ms"] = event.took_ms, event.waited_ms
+    else:
+        facts["wait_ms"] = event.took_ms
+    if event.data:
+        _add_error(facts, event.data.get("error"))
+        for fact in shape.facts:
+            facts[fact] = event.data.get(fact)
     present = {fact: value for fact, value in facts.items() if value is not None}
     return Line(event.at, shape.level, name, present)
 
@@ -115,7 +120,7 @@ def _name(event: Recorded) -> str | None:
     if event.kind == Kind.MOVED:
         return NAMES[Kind.RETRYING]
     if event.kind != Kind.FAILED:
-        return NAMES[Kind(event.kind)]
+        return _NAMES[event.kind]
     code = (event.data.get("error") or {}).get("code")
     return "job.timeout" if code == TIMEOUT else "job.stalled" if code in STALLED else None
 
@@ -123,17 +128,10 @@ def _name(event: Recorded) -> str | None:
 def _state(event: Recorded) -> str | None:
     if event.job_id is None:
         return None
-    return "active" if event.to_state is None else str(state_of(event.to_state))
+    return "active" if event.to_state is None else _STATES[event.to_state]
 
 
-def _times(event: Recorded) -> dict[str, int | None]:
-    if event.kind == Kind.STARTED:
-        return {"wait_ms": event.took_ms}
-    return {"duration_ms": event.took_ms, "wait_ms": event.waited_ms}
-
-
-def _error(error: object) -> dict[str, Any]:
-    """Return a failure without its message, which may quote an argument."""
-    if not isinstance(error, Mapping):
-        return {}
-    return {"error_type": error.get("type"), "error_code": error.get("code")}
+def _add_error(facts: dict[str, Any], error: object) -> None:
+    """Add a failure without its message, which may quote an argument."""
+    if isinstance(error, Mapping):
+        facts["error_type"], facts["error_code"] = error.get("type"), error.get("code")

@@ -22,6 +22,10 @@ class Loop:
     full: int = 1  # rows of a full batch, which the next one follows at once
     longest_ms: int = 0  # up to this: a pause is ten times as long as the run before it
     rest_ms: int = 0  # between batches, for work that must not slow down other work
+    # Both let a loop without work rest: until an event is recorded or the configuration changes, or
+    # until one of these tables, which are all empty, has a row. Otherwise it runs at each interval.
+    reads_events: bool = False
+    while_rows_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

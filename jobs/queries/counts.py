@@ -32,6 +32,11 @@ def aggregate_events(
     return int(aggregated)
 
 
+def has_unread() -> bool:
+    """Return whether events wait for the aggregation, or its position is not set yet."""
+    return bool(run("has_unread", {})[0][0])
+
+
 class Drift(NamedTuple):
     """A count that differs from the jobs by `excess`: too many, or too few if negative."""
 

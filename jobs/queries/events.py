@@ -129,8 +129,8 @@ def recorded(after: LogPosition, params: Mapping[str, Any], batch: int) -> Read 
 
 
 def _recorded(row: Sequence[Any]) -> Recorded:
-    found = Recorded(*row)
-    return found._replace(data=orjson.loads(row[DATA]) if row[DATA] else {})
+    data = orjson.loads(row[DATA]) if row[DATA] else {}
+    return Recorded._make((*row[:DATA], data, *row[DATA + 1 :]))
 
 
 def log_begin() -> None:

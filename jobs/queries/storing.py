@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from enum import IntEnum
 from itertools import starmap
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import orjson
@@ -40,6 +41,13 @@ ABSENT = {
     "version": None, "visibility_ms": None, "pending": False, "scheduled_at": None,
     "scheduled_in_ms": None, "expires_at": None, "expires_in_ms": None, "request_id": None,
 }  # fmt: skip
+# Members that many drafts of a request share, so a statement reads them once
+SHARED = (
+    "type", "queue", "tenant", "lane_id", "priority", "watched", "attributes", "max_attempts",
+    "timeout_ms",
+)  # fmt: skip
+OWN = frozenset({*SHARED, "n", "id", "args", "meta", "bytes", "request_id"})
+_shared_of = itemgetter(*SHARED)
 ONE = (("drafts", "draft"), ("woken", "draft_woken"))
 MANY = (("drafts", "drafts"), ("woken", "drafts_woken"))
 UNIQUE = (("drafts", "drafts_unique"), ("woken", "drafts_woken"))
@@ -67,10 +75,40 @@ def enqueue(
         params |= ABSENT
         params |= {k: v.decode() if type(v) is bytes else v for k, v in drafts[0].items()}
         parts = ONE
+    elif checking is Checking.NONE:
+        params["drafts"], params["kinds"] = _divided(drafts)
+        parts = MANY
     else:
         params["drafts"] = orjson.dumps(drafts, default=orjson.Fragment).decode()
-        parts = MANY if checking is Checking.NONE else UNIQUE
-    return list(starmap(Placed, run_hot("enqueue", params, parts, on)))
+        parts = UNIQUE
+    rows = run_hot("enqueue", params, parts, on)
+    return [Placed(row[0], row[1], rows[0][2], *row[3:]) for row in rows]
+
+
+def _divided(drafts: Sequence[dict[str, Any]]) -> tuple[str, str]:
+    """Return drafts and their kinds as JSON arrays, as the part `drafts` reads them."""
+    kinds: dict[tuple[Any, ...], tuple[int, bytes, str | None]] = {}
+    own, shared = [], []
+    for draft in drafts:
+        request = draft.get("request_id")
+        key = *_shared_of(draft), request is None
+        kind = kinds.get(key)
+        if kind is None:
+            kind = kinds[key] = len(kinds), draft["meta"], request
+            members = dict(zip(SHARED, key, strict=False))
+            shared.append({**members, "k": kind[0], "meta": kind[1], "request_id": request})
+        number, meta, of_kind = kind
+        text = b'{"n":%d,"k":%d,"id":"%b","bytes":%d,"args":%b' % (
+            draft["n"], number, draft["id"].encode(), draft["bytes"], draft["args"],
+        )  # fmt: skip
+        if draft["meta"] != meta:
+            text += b',"meta":' + draft["meta"]
+        if request != of_kind or not OWN.issuperset(draft):
+            rare = {name: value for name, value in draft.items() if name not in OWN}
+            text += b"," + orjson.dumps({**rare, "request_id": request})[1:-1]
+        own.append(text + b"}")
+    kinds_text = orjson.dumps(shared, default=orjson.Fragment).decode()
+    return (b"[" + b",".join(own) + b"]").decode(), kinds_text
 
 
 def hits(

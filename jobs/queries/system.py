@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models.functions import Now
 
-from jobs.queries.base import run
+from jobs.queries.base import run, run_hot
 
 
 def outgrown(tables: Sequence[str]) -> list[str]:
@@ -47,9 +47,49 @@ def vitals(silence_ms: int, stale_ms: int) -> Vitals:
     return Vitals(*run("vitals", params)[0])
 
 
-def tick(loop: str) -> None:
-    """Store that a loop ran."""
-    run("tick", {"name": loop})
+def tick(*loops: str) -> None:
+    """Store that loops ran."""
+    run("tick", {"names": sorted(loops)})
+
+
+class Look(NamedTuple):
+    """A look at the database, see `look.sql`: equal looks have no writing transaction between."""
+
+    snapshot: str
+    event: int
+    version: int
+
+    @property
+    def oldest_id(self) -> int:
+        """The oldest running transaction; the next one if none runs."""
+        return int(self.snapshot.split(":")[0])
+
+    @property
+    def next_id(self) -> int:
+        """The id that no transaction has yet."""
+        return int(self.snapshot.split(":")[1])
+
+
+def look() -> Look:
+    """Look at the running transactions, the events and the configuration."""
+    return Look._make(run_hot("look", {})[0])
+
+
+def take_id() -> None:
+    """Begin and end a transaction with an id: events before it are complete then."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_current_xact_id()")
+
+
+def have_rows(wanted: Sequence[Sequence[str]]) -> list[bool]:
+    """Return for each group of tables whether one of them has a row."""
+    quoted = [[connection.ops.quote_name(table) for table in tables] for tables in wanted]
+    columns = (
+        " OR ".join(f"EXISTS (SELECT FROM {table})" for table in tables) for tables in quoted
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(columns)}")
+        return list(cursor.fetchone())
 
 
 def reset(tables: Sequence[str]) -> None:

@@ -2,14 +2,18 @@
 
 import logging
 import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
 import pytest
 from django.test import RequestFactory
 
-from ojs_project.logs import JsonFormatter, TextFormatter
+from ojs_project.logs import WHOLE, JsonFormatter, LineHandler, TextFormatter
 from tests.spec import spec
+
+AT = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 
 
 def record(
@@ -119,3 +123,67 @@ def test_a_traceback_follows_text_and_stays_in_json() -> None:
 
     assert as_json(made)["exception"].endswith("'broken'")
     assert as_text(made).startswith("INFO ojs.test it.was n=1\nTraceback")
+
+
+@dataclass(frozen=True)
+class Given:
+    """A line of a loop."""
+
+    at: datetime
+    level: int
+    name: str
+    facts: dict[str, Any]
+
+
+LINES = [
+    Given(AT, logging.INFO, "job.enqueued", {"category": "lifecycle", "job_id": "j", "attempt": 0}),
+    Given(AT, logging.DEBUG, "job.started", {"job_id": "hidden"}),
+    Given(AT + timedelta(seconds=61), logging.ERROR, "job.expired", {"queue": "q é", "n": [1]}),
+    *(Given(AT, logging.WARNING, "it.was", {"reason": "x" * length}) for length in (10, 5000)),
+    *(Given(AT, logging.INFO, "it.was", {"n": n, "queue": "a.b"}) for n in range(100)),
+]
+
+
+class Writes(list[str]):
+    """A stream that keeps each write by itself."""
+
+    write = list.append
+
+    def flush(self) -> None:
+        """Do nothing."""
+
+
+def handler_of(formatter: logging.Formatter) -> tuple[LineHandler, Writes]:
+    """Return a handler that leaves out DEBUG, and its stream."""
+    writes = Writes()
+    handler = LineHandler(writes)
+    handler.setFormatter(formatter)
+    handler.setLevel(logging.INFO)
+    return handler, writes
+
+
+@pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
+@spec("contract 32.5")
+def test_many_lines_equal_the_lines_of_their_records(formatter: logging.Formatter) -> None:
+    (many, few), (one, each) = handler_of(formatter), handler_of(formatter)
+
+    assert many.write_lines("ojs.lifecycle", LINES)
+    for line in LINES:
+        made = record("ojs.lifecycle", line.level, line.name, **line.facts)
+        made.created, made.msecs = line.at.timestamp(), line.at.microsecond // 1000
+        if made.levelno >= one.level:
+            one.handle(made)
+
+    assert "".join(few) == "".join(each)
+    assert len(few) < len(each)
+    assert all(len(text.encode()) <= WHOLE or text.count("\n") == 1 for text in few)
+
+
+def test_a_handler_with_a_filter_or_another_format_takes_records_alone() -> None:
+    filtered, writes = handler_of(TextFormatter())
+    filtered.addFilter(lambda _: True)
+    other, _ = handler_of(logging.Formatter())
+
+    assert not filtered.write_lines("ojs.lifecycle", LINES)
+    assert not other.write_lines("ojs.lifecycle", LINES)
+    assert not writes

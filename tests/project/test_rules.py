@@ -315,6 +315,7 @@ WHILE = {
     "jobs/fastpath/deferred_metrics.py": THREAD,
     "jobs/fastpath/statements.py": ARRIVES,
     "jobs/gather.py": SHRINKS,
+    "jobs/pulse.py": THREAD,
     "jobs/loops.py": THREAD,
     "jobs/management/commands/migrate.py": TIMED,
     "jobs/services/access/api_keys.py": SHRINKS,

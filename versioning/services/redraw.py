@@ -29,6 +29,7 @@ BATCH: Final = 500  # jobs at a time: their rows are locked meanwhile
 LANES: Final = 1
 LATER: Final = 2  # the stage after UNROUTED and ROUTED
 FIRST_ID: Final = str(UUID(int=0))
+TABLES: Final = ("ojs_version_redrawing", "ojs_version_apart")
 AGAIN_S: Final = 30  # until the second turn
 
 

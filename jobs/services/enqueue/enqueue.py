@@ -21,6 +21,7 @@ from jobs.services.enqueue.resolve_times import resolve_times
 from jobs.services.enqueue.store import store
 
 Step = Callable[[JobDraft], JobDraft | None]
+Prepare = Callable[[JobDraft, Caller], JobDraft | None]
 
 
 @spans.producing
@@ -104,7 +105,7 @@ def prepared_drafts(drafts: Sequence[JobDraft], caller: Caller) -> list[JobDraft
         drafts = [replace(draft, tenant=caller.tenant) for draft in drafts]
     if caller.stamps:
         drafts = [_stamped(draft, caller.stamps) for draft in drafts]
-    step: Step = partial(_hooks, caller=caller)
+    step: Step = partial(_hooks, _prepares(), caller)
     for wrapper in enqueue_wrappers():
         step = partial(_wrapped, wrapper, step)
     prepared = []
@@ -138,12 +139,16 @@ def _wrapped(wrapper: Wrapper, following: Step, draft: JobDraft) -> JobDraft | N
     return kept
 
 
-def _hooks(draft: JobDraft, caller: Caller) -> JobDraft | None:
+def _prepares() -> list[Prepare]:
+    return [extension.prepare for extension in implementers(EnqueueHooks.prepare)]
+
+
+def _hooks(prepares: Sequence[Prepare], caller: Caller, draft: JobDraft) -> JobDraft | None:
     kept: JobDraft | None = draft
-    for extension in implementers(EnqueueHooks.prepare):
+    for prepare in prepares:
         if kept is None:
             return None
-        kept = extension.prepare(kept, caller)
+        kept = prepare(kept, caller)
     return kept
 
 
@@ -152,4 +157,4 @@ def require_prepared(draft: JobDraft, caller: Caller = SYSTEM) -> None:
 
     Middleware does not run: it may have side effects. Raises OJSError.
     """
-    _hooks(draft, caller)
+    _hooks(_prepares(), caller, draft)

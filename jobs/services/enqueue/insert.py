@@ -18,7 +18,7 @@ from jobs.domain.job import Job
 from jobs.domain.states import CODES, State
 from jobs.domain.times import format_time
 from jobs.domain.unique import OnConflict
-from jobs.domain.written import Written, written
+from jobs.domain.written import Writer, Written
 from jobs.gather import Gathering
 from jobs.queries import Checking
 from jobs.services.enqueue import unique
@@ -36,22 +36,16 @@ def insert(
     checking: Checking,
 ) -> unique.Stored:
     """Store drafts in one statement; a draft that matches a stored job returns as `Placed`."""
-    texts = [written(draft) for draft in drafts]
+    writer = Writer()
+    texts = [writer.written(draft) for draft in drafts]
     limited = limits.of_drafts(drafts)
     for attempt in range(TRIES):
-        lane_keys = [key_of(draft, limited.get(draft.id), config.types) for draft in drafts]
         try:
             # Inside the caller's transaction this is a savepoint. A taken id must not spoil the
             # transaction, and a new lane must not stay locked while the next try waits for locks
             # that come before lanes.
             with transaction.atomic() if connection.in_atomic_block else nullcontext():
-                by_key = lanes.resolve(lane_keys)
-                rows = [
-                    row_of(n, draft, text, by_key[key], request)
-                    for n, (draft, text, key) in enumerate(
-                        zip(drafts, texts, lane_keys, strict=True)
-                    )
-                ]
+                rows = _rows(drafts, texts, _lane_ids(drafts, limited, config), request)
                 if keys is not None:
                     _add_fingerprints(rows, drafts, keys)
                 placed = _place(rows, config.version, checking, may_gather=_may_gather(drafts[0]))
@@ -64,6 +58,32 @@ def insert(
             continue
         return [job_of(drafts[row.n], texts[row.n], row) if row.state else row for row in placed]
     raise AssertionError("the loop returns or raises")
+
+
+def _lane_ids(
+    drafts: Sequence[JobDraft], limited: Mapping[str, int], config: configuration.Configuration
+) -> list[int]:
+    """Return the lane id of each draft. Most drafts of a request share a few lanes."""
+    places = [
+        (draft.queue, draft.priority, draft.tenant, draft.route, draft.type, limited.get(draft.id))
+        for draft in drafts
+    ]
+    keys = {
+        place: key_of(draft, place[-1], config.types)
+        for place, draft in dict(zip(places, drafts, strict=True)).items()
+    }
+    by_key = lanes.resolve(keys.values())
+    ids = {place: by_key[key] for place, key in keys.items()}
+    return [ids[place] for place in places]
+
+
+def _rows(
+    drafts: Sequence[JobDraft], texts: Sequence[Written], lane_ids: list[int], request: str | None
+) -> list[dict[str, Any]]:
+    return [
+        row_of(n, draft, text, lane_id, request)
+        for n, (draft, text, lane_id) in enumerate(zip(drafts, texts, lane_ids, strict=True))
+    ]
 
 
 def _add_fingerprints(

@@ -13,3 +13,8 @@ def aggregate_events(batch: int = BATCH) -> int:
     """
     labels = extensions.tenant_labels()
     return queries.aggregate_events(batch, WAIT_BOUNDS, RUN_BOUNDS, labels.most if labels else 0)
+
+
+def aggregate_unread() -> int:
+    """Add one batch of events, if there are any; without events nothing is locked or written."""
+    return aggregate_events() if queries.has_unread() else 0

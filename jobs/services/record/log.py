@@ -5,6 +5,7 @@ stores its position. So an event can have two lines after a crash, and no event 
 """
 
 import logging
+from collections.abc import Sequence
 
 from jobs import queries
 from jobs.conf import conf
@@ -14,7 +15,7 @@ from jobs.models import LogPosition, LoopTick
 logger = logging.getLogger("ojs.lifecycle")
 
 LOOP = "log"
-BATCH = 1_000
+BATCH = 4_000
 ABSENT_MS = 600_000  # after so long without a run, retention no longer waits for the loop
 
 
@@ -33,10 +34,7 @@ def log(batch: int = BATCH) -> int:
     read = queries.recorded(position, params, batch)
     if read is None:
         return 0
-    for event in read.events:
-        line = line_of(event)
-        if line is not None:
-            _write(line)
+    _write([line for event in read.events if (line := line_of(event)) is not None])
     # nothing is locked while lines are written: their reader may be slow
     LogPosition.objects.filter(id=1, stamp=position.stamp, seq=position.seq).update(
         stamp=read.stamp, seq=read.seq
@@ -65,10 +63,30 @@ def _begin_or_end(*, is_wanted: bool, is_placed: bool) -> None:
         LogPosition.objects.all().delete()
 
 
-def _write(line: Line) -> None:
+def _write(lines: Sequence[Line]) -> None:
+    handlers = [] if logger.filters or logger.disabled else _handlers(logger)
+    if not handlers:
+        for line in lines:
+            logger.handle(_record(line))
+        return
+    for handler in handlers:
+        write_lines = getattr(handler, "write_lines", None)  # of ojs_project/logs.py
+        if write_lines is None or not write_lines(logger.name, lines):
+            for record in map(_record, lines):
+                if record.levelno >= handler.level:
+                    handler.handle(record)
+
+
+def _handlers(of: logging.Logger) -> list[logging.Handler]:
+    """Return the handlers that `Logger.callHandlers` would call."""
+    above = of.parent if of.propagate else None
+    return [*of.handlers, *(_handlers(above) if above is not None else ())]
+
+
+def _record(line: Line) -> logging.LogRecord:
     record = logger.makeRecord(
         logger.name, line.level, "", 0, line.name, (), None, extra=dict(line.facts)
     )
     record.created = line.at.timestamp()  # the time of the event
     record.msecs = line.at.microsecond // 1000
-    logger.handle(record)
+    return record

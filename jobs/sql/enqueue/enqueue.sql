@@ -2,8 +2,9 @@
 -- request with one draft has it as parameters, as reading JSON costs a fifth of the statement. `wake` is
 -- false inside a caller's transaction, which wakes the lanes after its commit instead
 -- (services/enqueue/insert.py). A draft that matches a stored job is not stored: state 0, and `hit` and
--- `hit_state` are the stored job. Stores nothing when `config_version` is not the latest:
--- see Terms in models/queues.py. A used id fails on the primary key.
+-- `hit_state` are the stored job. `created_at` is the same for all jobs, and only the first row has it.
+-- Stores nothing when `config_version` is not the latest: see Terms in models/queues.py. A used id fails
+-- on the primary key.
 -- Locks: the locks of ojs_unique_pass; none on shared rows except the locks of ojs_wake.
 WITH placed AS MATERIALIZED (
     SELECT d.*, t.run_at, t.dies_at,
@@ -41,6 +42,6 @@ WITH placed AS MATERIALIZED (
                 WHEN priority <> 0 THEN jsonb_build_object('priority', priority) END
       FROM placed WHERE state <> 0
 )
-SELECT n, state, now() AS created_at, run_at, dies_at, hit, hit_state,
+SELECT n, state, CASE WHEN n = 0 THEN now() END AS created_at, run_at, dies_at, hit, hit_state,
        /* woken */
   FROM placed

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jobs.api import job_codec, worker_codec
 from jobs.conf import conf
 from jobs.domain import jsonio
+from jobs.domain.caller import Caller
 from jobs.domain.claim import FetchRequest
 from jobs.domain.errors import BatchTooLarge, InvalidRequest
 from jobs.domain.job import Job
@@ -233,3 +234,27 @@ def test_a_batch_above_the_maximum_is_refused() -> None:
         job_codec.decode_batch({"jobs": [{}] * (most + 1)})
 
     assert refused.value.details["max_batch_size"] == most
+
+
+@spec("contract 3.3")
+@pytest.mark.usefixtures("store")
+def test_new_jobs_of_a_request_are_encoded_and_stored_as_they_are_alone() -> None:
+    kinds: list[dict[str, Any]] = [
+        {}, {"priority": 3}, {"tags": ["a"]}, {"meta": {"meta": "args"}}, {"type": "a.b@1.2"},
+        {"scheduled_at": "+PT5M"}, {"expires_at": "+PT5M"}, {"pending": True}, {"strange": [1]},
+        {"options": {"queue": "other"}}, {"retry": {"max_attempts": 9}}, {"version": 2},
+        {"visibility_timeout_ms": 5000}, {"args": [{"args": []}]}, {"timeout": 7},
+    ]  # fmt: skip
+    decode, encode = job_codec.batch_decoder(), job_codec.NewJobs().encode
+    sent = [EnvelopeFactory.create(**one) for one in kinds for _ in range(2)]
+    drafts = [decode(jsonio.loads_object(jsonio.dumps(one))) for one in sent]
+
+    jobs = [job for job in enqueue(drafts, Caller("test", request_id="req-1")) if job is not None]
+
+    assert len(jobs) == len(drafts)
+    for job in jobs:
+        found = orjson.dumps(encode(job))
+        assert found == orjson.dumps(job_codec.encode_job(job))
+        stored = show(job.id)
+        assert jsonio.loads(found) == encoded(stored)
+        assert stored.request_id == "req-1"

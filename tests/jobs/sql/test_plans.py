@@ -532,6 +532,8 @@ CALLS: dict[str, Callable[[], object]] = {
     "emit_pruned": lambda: queries.emit_pruned([{"queue": "q0", "reason": "max_age", "count": 1}]),
     "configuration": lambda: queries.configuration([f"q{n}" for n in range(BATCH)]),
     "tick": lambda: queries.tick("loop"),
+    "look": queries.look,
+    "has_unread": queries.has_unread,
     "oldest": lambda: queries.oldest("q0", BATCH),
     "pause_limits": lambda: limits.pause(numbers.take(LEASE), datetime.now(UTC)),
     "postpone": lambda: queries.postpone(numbers.take(READY), None),

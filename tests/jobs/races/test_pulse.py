@@ -1,0 +1,135 @@
+"""Loops that rest while there is nothing for them. Spec: architecture, background loops."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.db import connection, transaction
+
+from jobs import loops, pulse, queries
+from jobs.extensions import Loop
+from jobs.loops import LoopRunner
+from jobs.models import Event, FoldPosition, LoopTick
+from jobs.services.lanes import configuration
+from jobs.services.record.aggregate import aggregate_unread
+from tests.concurrency import until
+from tests.factories import stored_ids
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+class Counted:
+    """A loop body that counts its runs."""
+
+    def __init__(self, work: Callable[[], int]) -> None:
+        self.runs = 0
+        self._work = work
+
+    def __call__(self) -> int:
+        self.runs += 1
+        return self._work()
+
+
+Started = Callable[..., Counted]
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
+    """Return a function that starts a loop which, once at rest, rests until it is woken."""
+    monkeypatch.setattr(pulse, "REST_S", 600.0)
+    monkeypatch.setattr(pulse, "LOOK_S", 0.005)
+    runners: list[LoopRunner] = []
+
+    def start(work: Callable[[], int] = lambda: 0, **options: object) -> Counted:
+        body = Counted(work)
+        runner = LoopRunner([Loop("turns", body, 1, **options)])  # type: ignore[arg-type]
+        runners.append(runner)
+        runner.start()
+        return body
+
+    yield start
+    for runner in runners:
+        runner.stop()
+    LoopTick.objects.filter(name="turns").delete()
+
+
+def rests(body: Counted) -> int:
+    """Return the number of runs after which a loop made no further run for many looks."""
+    looks = 0
+    seen = -1
+
+    def is_still() -> bool:
+        nonlocal looks, seen
+        looks = looks + 1 if body.runs == seen else 0
+        seen = body.runs
+        queries.now()  # time passes by statements
+        return body.runs > 1 and looks > 300
+
+    until(is_still)
+    return seen
+
+
+def unread() -> bool:
+    """Return whether an event is not aggregated, also above the horizon."""
+    place = FoldPosition.objects.get(id=1).stamp
+    return Event.objects.filter(stamp__gte=place).exists()
+
+
+def test_a_loop_of_empty_tables_rests_until_they_have_a_row(started: Started) -> None:
+    body = started(while_rows_of=("ojs_lease", "ojs_ready"))
+    before = rests(body)
+
+    stored_ids(1)
+
+    until(lambda: body.runs > before + 10)  # it runs at each interval again
+
+
+def test_a_loop_of_events_rests_until_one_is_recorded(started: Started) -> None:
+    body = started(reads_events=True)
+    before = rests(body)
+
+    stored_ids(1)
+    until(lambda: body.runs > before)
+    before = rests(body)
+
+    with transaction.atomic():
+        configuration.change()
+    until(lambda: body.runs > before)
+
+
+def test_other_writes_count_as_no_event() -> None:
+    stored_ids(1)
+    looking = pulse.Pulse(600.0)
+
+    def is_settled() -> bool:
+        looking._look()
+        return not looking._until
+
+    until(is_settled)
+    before = looking.events
+    LoopTick.objects.update_or_create(name="turns", defaults={"ticked_at": queries.now()})
+    looking._look()
+    assert looking.events == before
+
+    stored_ids(1)
+    looking._look()
+    assert looking.events > before
+    LoopTick.objects.filter(name="turns").delete()
+
+
+def test_an_event_behind_the_first_write_of_the_only_transaction_is_read(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loops, "NOTE_S", 600.0)  # no other transaction has an id
+    rests(started(aggregate_unread, reads_events=True))
+
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_current_xact_id()")
+        stored_ids(1)
+
+    until(lambda: sum(queries.depths().get("default", {}).values()) == 1 and not unread())
+
+
+def test_a_loop_without_a_condition_runs_at_each_interval(started: Started) -> None:
+    body = started()
+
+    until(lambda: body.runs > 50)
