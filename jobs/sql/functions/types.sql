@@ -19,6 +19,11 @@ CREATE TYPE ojs_pick AS (
     place tid,  -- The `ctid` of the locked row: the index may hold many dead entries.
     rank smallint, job tid, position int);
 
+-- One of the first two eligible lanes of a queue, in the order of ojs_pick_lanes.
+CREATE TYPE ojs_head AS (
+    lane bigint, tenant text, rank smallint, vt float8, low bigint, is_ordered boolean,
+    is_plain boolean);  -- The lane has no limits and no sharing policy, and no job came back to it.
+
 -- The state of a claim. Steps take it and return it changed. A look at a queue picks lanes and hands
 -- out their jobs; a claim looks at a queue until `quota` is 0 or `is_done`.
 CREATE TYPE ojs_claim_state AS (
@@ -42,6 +47,8 @@ CREATE TYPE ojs_claim_state AS (
     queue_limits bigint[],  -- The limit of the queue itself.
     own_lanes bigint[],  -- The lanes of the request's tenant.
     is_hinted boolean,  -- Low-water marks bound the look.
+    heads ojs_head[],  -- Found by ojs_claim_queue for the first look; null: the look finds the head.
+    is_plain boolean,  -- See ojs_claim_queue.
     closed bigint[],  -- Reached limits, and limits that another claim has locked.
     busy_rank smallint,  -- The rank of the lanes whose limit another claim has locked.
     -- State of one look at the queue.

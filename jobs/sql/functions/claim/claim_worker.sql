@@ -1,6 +1,6 @@
 -- ojs_claim_worker: begin a claim: check the configuration version and the worker.
 --
--- Returns `signals` if the claim must not go on (see ojs_claim_jobs), otherwise the number of jobs
+-- Returns `signals` if the claim must not go on (see ojs_claim_signals), otherwise the number of jobs
 -- that it needs (`need`), which the worker's load bounds. The claim is a sign of life of its
 -- worker: see ojs_heard.
 -- Locks: the row of the worker. The claim waits for it when it changes the pool or counts the load,
