@@ -23,6 +23,11 @@ CREATE TYPE ojs_pick AS (
     place tid,
     rank smallint, job tid, position int);
 
+-- One of the first two eligible lanes of a queue, in the order of ojs_pick_lanes.
+CREATE TYPE ojs_head AS (
+    lane bigint, tenant text, rank smallint, vt float8, low bigint, is_ordered boolean,
+    is_plain boolean);  -- The lane has no limits and no sharing policy, and no job came back to it.
+
 -- The state of a claim. Steps take it and return it changed. A look at a queue picks lanes and
 -- hands out their jobs; a claim looks at a queue until `quota` is 0 or `is_done`.
 CREATE TYPE ojs_claim_state AS (
@@ -49,6 +54,8 @@ CREATE TYPE ojs_claim_state AS (
     queue_limits bigint[],  -- The limit of the queue itself.
     own_lanes bigint[],  -- The lanes of the request's tenant and version keys.
     is_hinted boolean,  -- Low-water marks bound the look.
+    heads ojs_head[],  -- Found by ojs_claim_queue for the first look; null: the look finds the head.
+    is_plain boolean,  -- See ojs_claim_queue.
     closed bigint[],  -- `reached`, and limits that another claim has locked.
     -- The rank of the lanes whose limit another claim has locked. The queue gives no jobs of a
     -- larger rank, because jobs of that limit may come first.

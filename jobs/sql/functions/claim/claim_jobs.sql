@@ -9,6 +9,8 @@
 --   ojs_claim_locks    the pool's cap; one claim of a pool, rotation or scope at a time.
 --   ojs_rotation_*     which queue has the next turn.
 --   ojs_claim_queue    pauses and the limit of a queue; opens lanes whose limit has opened by itself.
+--                      Finds plain queues, whose jobs ojs_hand_out_plain hands out: the next four
+--                      rules have no effect on them (ADR 28).
 --   ojs_pick_lanes     finds the highest priority in a queue; the other ojs_pick_* choose lanes of
 --                      that priority, and the number of jobs of each.
 --   ojs_cap_limits     the limits of lanes: of tenants and of jobs' keys.
@@ -25,18 +27,8 @@
 -- states its locks.
 --
 -- Returns the claimed jobs. In each look at a queue they are in the order of their virtual times,
--- in an ordered queue in the order of `seq`. A last row with a null id may have `signals`, an
--- object with some of these members:
---   directive   the worker must not fetch.
---   stale       the configuration version of the request is out of date.
---   pool        the request named another pool than this pool of the worker; '' for none.
---   declared    the request named another declaration than this one of the worker.
---   foreign     the worker belongs to another tenant than the caller.
---   due         waiting jobs have become due: promote and call again.
---   opens_ms    in how many ms a limit that held jobs back opens by itself.
---   over_limit  lanes over a limit: see on_limit in domain/limits.py.
---   turns       the position of each job's queue, in turn order.
---   blocked_on  the lock that may have hidden jobs.
+-- in an ordered queue in the order of `seq`. A last row with a null id may have `signals`: see
+-- ojs_claim_signals.
 --
 -- The steps must stay VOLATILE: each statement then has a fresh snapshot, which a lock needs (ADR
 -- 0001). The steps inherit the planner settings at the end, which are part of the design: the
@@ -83,6 +75,16 @@ BEGIN
             v_needed := claim.need;
             IF i > 0 THEN
                 claim := ojs_claim_queue(request, claim, i, rotation.wants[i] - rotation.taken[i]);
+                WHILE claim.is_plain LOOP
+                    RETURN QUERY SELECT * FROM ojs_hand_out_plain(request, claim);
+                    GET DIAGNOSTICS v_got = ROW_COUNT;
+                    claim.need := claim.need - v_got;
+                    claim.quota := claim.need;
+                    EXIT WHEN claim.quota <= 0;
+                    claim := ojs_after_plain(claim, v_got);
+                    request.low_ranks[i] := NULL;  -- jobs may lie below the low-water mark
+                    claim := ojs_claim_queue(request, claim, i, NULL);
+                END LOOP;
             ELSE
                 claim.quota := claim.need;
             END IF;

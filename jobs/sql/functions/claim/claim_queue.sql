@@ -1,8 +1,13 @@
 -- ojs_claim_queue: set the members of the state for the queue at p_position, and open lanes.
 --
 -- `quota` is the number of jobs that the queue may give, at most p_most (null: as many as the claim
--- needs). It is 0 if the queue is unknown or paused, or if its limit is reached or locked by
--- another claim. The function opens at most a hundred lanes whose limit has opened by itself.
+-- needs). It is 0 if the queue is unknown or paused, if its limit is reached or locked by another
+-- claim, or if it has no lane to pick. The function opens at most a hundred lanes whose limit has
+-- opened by itself. It finds the first lanes of the queue, unless the claim is for one tenant.
+--
+-- `is_plain`: ojs_hand_out_plain hands out the jobs of the queue, because the steps between would
+-- change nothing (ADR 28). The queue has no limit and a single eligible lane, which is plain. The
+-- claim has no rotation, tenant or scopes, and holds no lane and no limit.
 -- Locks: the queue's limit (exclusive). The claim waits for it while it may hold no lane and no
 -- limit, otherwise it tries it. Then the lanes that open (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_claim_queue(
@@ -13,8 +18,13 @@ DECLARE
     v_limit bigint;
     v_room int;
     v_until timestamptz;
+    v_opens boolean;
     v_lane record;
+    v_from_rank smallint := -32768;
+    v_from_vt float8 := '-Infinity'::float8;
 BEGIN
+    claim.is_plain := false;
+    claim.heads := NULL;
     claim.position := p_position;
     claim.queue := request.queues[p_position];
     claim.stored_queue := claim.queue;
@@ -61,20 +71,25 @@ BEGIN
         claim.stored_queues := coalesce(claim.stored_queues, request.queues);
         claim.stored_queues[p_position] := claim.stored_queue;
     END IF;
-    FOR v_lane IN SELECT l.ctid AS place, l.blocked_until AS until FROM ojs_lane AS l
-                   WHERE l.id = ANY (ARRAY(
-                         SELECT m.id FROM ojs_lane AS m
-                          WHERE m.queue = claim.stored_queue AND m.blocked_until <= claim.now
-                          ORDER BY m.queue, m.blocked_until LIMIT 100))
-                     FOR NO KEY UPDATE SKIP LOCKED
-    LOOP
-        -- The SELECT may also lock a lane that another transaction has just opened.
-        claim.is_holding := true;
-        UPDATE ojs_lane AS l SET blocked_by = NULL, blocked_until = NULL, vt = ojs_rejoin(l),
-                                 paid = CASE WHEN l.scope IS NULL THEN 0
-                                             ELSE ojs_served(l.scope, l.rank, l.tenant) END
-         WHERE l.ctid = v_lane.place AND v_lane.until <= claim.now;
-    END LOOP;
+    SELECT true INTO v_opens FROM ojs_lane AS l
+     WHERE l.queue = claim.stored_queue AND l.blocked_until <= claim.now
+     ORDER BY l.queue, l.blocked_until LIMIT 1;
+    IF v_opens THEN
+        FOR v_lane IN SELECT l.ctid AS place, l.blocked_until AS until FROM ojs_lane AS l
+                       WHERE l.id = ANY (ARRAY(
+                             SELECT m.id FROM ojs_lane AS m
+                              WHERE m.queue = claim.stored_queue AND m.blocked_until <= claim.now
+                              ORDER BY m.queue, m.blocked_until LIMIT 100))
+                         FOR NO KEY UPDATE SKIP LOCKED
+        LOOP
+            -- The SELECT may also lock a lane that another transaction has just opened.
+            claim.is_holding := true;
+            UPDATE ojs_lane AS l SET blocked_by = NULL, blocked_until = NULL, vt = ojs_rejoin(l),
+                                     paid = CASE WHEN l.scope IS NULL THEN 0
+                                                 ELSE ojs_served(l.scope, l.rank, l.tenant) END
+             WHERE l.ctid = v_lane.place AND v_lane.until <= claim.now;
+        END LOOP;
+    END IF;
     IF claim.is_hinted THEN
         -- A lane of higher priority may have woken since the low-water mark was taken.
         PERFORM 1 FROM ojs_lane AS l
@@ -83,5 +98,26 @@ BEGIN
           ORDER BY l.queue, l.rank, l.vt LIMIT 1;
         claim.is_hinted := NOT FOUND;
     END IF;
+    IF request.tenant IS NOT NULL THEN
+        RETURN claim;
+    END IF;
+
+    IF claim.is_hinted THEN
+        v_from_rank := request.low_ranks[p_position];
+        v_from_vt := request.low_vts[p_position];
+    END IF;
+    claim.heads := ARRAY(
+        SELECT ROW(l.id, l.tenant, l.rank, l.vt, l.low, l.ordered,
+                   NOT l.ordered AND NOT l.timed AND l.limits IS NULL AND l.returned IS NULL)::ojs_head
+          FROM ojs_lane AS l
+         WHERE l.queue = claim.queue AND ojs_offered(l.active, l.blocked_by, l.paused)
+           AND (l.rank, l.vt) >= (v_from_rank, v_from_vt)
+           AND ojs_eligible(l, claim.exhausted, claim.closed, request.version_keys)
+         ORDER BY l.queue, l.rank, l.vt, l.id LIMIT 2);
+    IF cardinality(claim.heads) = 0 AND NOT claim.is_hinted THEN
+        claim.quota := 0;
+    END IF;
+    claim.is_plain := cardinality(claim.heads) = 1 AND claim.heads[1].is_plain
+                      AND NOT claim.is_holding AND p_most IS NULL AND request.scopes IS NULL;
     RETURN claim;
 END $$

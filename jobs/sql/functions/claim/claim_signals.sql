@@ -1,4 +1,15 @@
--- ojs_claim_signals: return the signals of a claim (see ojs_claim_jobs); null: none.
+-- ojs_claim_signals: return the signals of a claim, an object with some of these members; null: none.
+--   due         waiting jobs have become due: promote and call again.
+--   opens_ms    in how many ms a limit that held jobs back opens by itself.
+--   over_limit  lanes over a limit: see on_limit in domain/limits.py.
+--   turns       the position of each job's queue, in turn order.
+--   blocked_on  the lock that may have hidden jobs.
+-- ojs_claim_worker ends a claim with one of these:
+--   directive   the worker must not fetch.
+--   stale       the configuration version of the request is out of date.
+--   foreign     the worker belongs to another tenant than the caller.
+--   pool        the request named another pool than this pool of the worker; '' for none.
+--   declared    the request named another declaration than this one of the worker.
 --
 -- p_turns: the position of the queue of each job, in turn order; null: there is no rotation.
 -- Locks: none.

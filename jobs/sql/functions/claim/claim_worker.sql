@@ -1,6 +1,6 @@
 -- ojs_claim_worker: begin a claim: check the configuration version and the worker.
 --
--- Sets `signals` if the claim must end here (see ojs_claim_jobs). Otherwise it sets `need`, the
+-- Sets `signals` if the claim must end here (see ojs_claim_signals). Otherwise it sets `need`, the
 -- number of jobs that the claim may hand out. The active jobs of the worker reduce it if the claim
 -- checks the worker's concurrency. The claim is a sign of life of its worker: see ojs_heard.
 -- Locks: the row of the worker. The claim waits for it to change the pool or to count the active

@@ -27,7 +27,15 @@ BEGIN
         v_from_rank := request.low_ranks[claim.position];
         v_from_vt := request.low_vts[claim.position];
     END IF;
-    IF request.tenant IS NULL THEN
+    IF claim.heads IS NOT NULL THEN
+        v_lanes := cardinality(claim.heads);
+        claim.rank := claim.heads[1].rank;
+        claim.vt := claim.heads[1].vt;
+        claim.is_ordered := claim.heads[1].is_ordered;
+        claim.candidates := CASE v_lanes WHEN 1 THEN ARRAY[claim.heads[1].lane]
+                            ELSE ARRAY[claim.heads[1].lane, claim.heads[2].lane] END;
+        claim.heads := NULL;
+    ELSIF request.tenant IS NULL THEN
         SELECT count(*), (array_agg(z.rank))[1], (array_agg(z.vt))[1], array_agg(z.id),
                (array_agg(z.ordered))[1]
           INTO v_lanes, claim.rank, claim.vt, claim.candidates, claim.is_ordered

@@ -29,6 +29,7 @@ def test_a_queue_may_give_what_the_claim_needs_and_the_rotation_allows(
     need: int, most: int | None, quota: int
 ) -> None:
     add_queue()
+    add_lane(1)
 
     found = turned(need=need, most=most)
 
@@ -45,6 +46,7 @@ def test_a_paused_or_unknown_queue_gives_nothing(paused_at: str | None) -> None:
 
 def test_the_limit_of_a_queue_bounds_it_and_is_noted_for_its_jobs() -> None:
     add_queue(limit_id=add_limit(7, kind=1, concurrency=2))
+    add_lane(1)
 
     found = turned()
 
