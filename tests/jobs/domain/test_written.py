@@ -1,6 +1,7 @@
 """Drafts in their stored form."""
 
 import tracemalloc
+from typing import Any
 
 from jobs.domain.written import Writer, written
 from tests.factories import DraftFactory
@@ -19,7 +20,7 @@ def test_a_thousand_small_drafts_take_no_more_memory_than_their_text() -> None:
 
 
 def test_drafts_of_a_request_are_written_as_they_are_alone() -> None:
-    members = [
+    members: list[dict[str, Any]] = [
         {}, {"tags": ["a"]}, {"tags": ["a", "b"]}, {"timeout_ms": 5000}, {"timeout": 5},
         {"retry": {"max_attempts": 2}}, {"retry": {"backoff_coefficient": 3}}, {"strange": 1},
         {"strange": 2}, {"result_ttl": 9}, {"unique": {"keys": ["type"]}}, {"version": 2},
