@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+import orjson
+
+from jobs.domain import jsonio
 from jobs.domain.job import Job
 from jobs.queries.base import run, run_pooled
 
@@ -26,7 +29,10 @@ def stored_job(row: Any) -> Job:
     )  # fmt: skip
 
 
-SKIPPING = (("unless locked", "skip_locked"),)
+Parts = tuple[tuple[str, str], ...]
+ONE: Parts = (("ended", "ack"), ("freed", "ack_freed"))
+MANY: Parts = (("ended", "acks"), ("freed", "acks_freed"))
+SKIPPING: Parts = (("unless locked", "skip_locked"),)  # in the part `acks`
 
 
 class Completed(NamedTuple):
@@ -41,16 +47,38 @@ class Completed(NamedTuple):
 
 
 def complete(
-    acks: bytes, *, watched: bool, heard_ms: int | None, skips_locked: bool = False
+    acks: Sequence[Mapping[str, Any]],
+    *,
+    watched: bool,
+    heard_ms: int | None,
+    skips_locked: bool = False,
 ) -> tuple[list[Completed], list[str]]:
     """End active jobs held as stated; returns them and the ids of watched jobs left untouched.
 
+    An ack has an `id`, and may have `worker_id`, `attempt` and a `result` as bytes of JSON.
     `skips_locked`: jobs whose lease another transaction has locked are left untouched, too.
     """
-    params = {"acks": acks.decode(), "watched": watched, "heard_ms": heard_ms}
-    rows = run_pooled("complete", params, SKIPPING if skips_locked else ())
+    params: dict[str, Any] = {"watched": watched, "heard_ms": heard_ms}
+    if len(acks) == 1 and not skips_locked:
+        only, parts = acks[0], ONE
+        result = only.get("result")
+        params |= {
+            "id": only["id"], "worker_id": only.get("worker_id"), "attempt": only.get("attempt"),
+            "has_result": result is not None, "result": result and result.decode(),
+        }  # fmt: skip
+    else:
+        params["acks"] = jsonio.dumps([_row(ack) for ack in acks]).decode()
+        parts = MANY + SKIPPING if skips_locked else MANY
+    rows = run_pooled("complete", params, parts)
     done = [Completed(row[0], *row[1:6]) for row in rows if row[1] is not None]
     return done, [row[0] for row in rows if row[1] is None]
+
+
+def _row(ack: Mapping[str, Any]) -> dict[str, Any]:
+    result = ack.get("result")
+    if result is None:
+        return {name: ack.get(name) for name in ("id", "worker_id", "attempt")}
+    return {**ack, "has_result": True, "result": orjson.Fragment(result)}
 
 
 class Attempt(NamedTuple):
