@@ -1,5 +1,5 @@
 -- ojs_pick_lanes: find the head of the claim's queue, whose rank decides the priority, and pick
--- lanes of that rank by the rule that applies:
+-- lanes of that rank by the rule that applies (the first look uses the `heads` of ojs_claim_queue):
 --   ojs_pick_ordered   the oldest jobs first, regardless of the tenant.
 --   ojs_pick_unlocked  a single lane while the claim may hold no lane and no limit; or other claims
 --                      hold all lanes.
