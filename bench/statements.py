@@ -47,7 +47,9 @@ def claim(count: int) -> str:
 def complete() -> str:
     """Return the product's acknowledgement, its parameters as variables of pgbench."""
     given = {"acks": ":acks", "watched": "false", "heard_ms": HEARD_MS}
-    text = script_of("complete").replace("/* answer */", script_of("each_completed"))
+    text = script_of("complete")
+    for mark, part in (("ended", "acks"), ("answer", "each_completed")):
+        text = text.replace(f"/* {mark} */", script_of(part))
     return PLACE.sub(lambda found: given[found[1]], text)
 
 

@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+import orjson
+
+from jobs.domain import jsonio
 from jobs.domain.job import Job
 from jobs.queries.base import run, run_pooled
 
@@ -26,9 +29,11 @@ def stored_job(row: Any) -> Job:
     )  # fmt: skip
 
 
-EACH = (("answer", "each_completed"),)
-SKIPPING = (*EACH, ("unless locked", "skip_locked"))
-COUNTED = (("answer", "all_completed"),)
+Parts = tuple[tuple[str, str], ...]
+ONE: Parts = (("ended", "ack"), ("answer", "one_completed"))
+EACH: Parts = (("ended", "acks"), ("answer", "each_completed"))
+COUNTED: Parts = (("ended", "acks"), ("answer", "all_completed"))
+SKIPPING: Parts = (("unless locked", "skip_locked"),)  # a mark in the part `acks`
 
 
 class Completed(NamedTuple):
@@ -43,31 +48,55 @@ class Completed(NamedTuple):
 
 
 def complete(
-    acks: bytes, *, watched: bool, heard_ms: int | None, skips_locked: bool = False
+    acks: Sequence[Mapping[str, Any]],
+    *,
+    watched: bool,
+    heard_ms: int | None,
+    skips_locked: bool = False,
 ) -> tuple[list[Completed], list[str]]:
     """End active jobs held as stated; returns them and the ids of watched jobs left untouched.
 
+    An ack has an `id`, and may have `worker_id`, `attempt` and a `result` as bytes of JSON.
     `skips_locked`: jobs whose lease another transaction has locked are left untouched, too.
     """
-    params = {"acks": acks.decode(), "watched": watched, "heard_ms": heard_ms}
-    rows = _complete(params, SKIPPING if skips_locked else EACH)
+    params: dict[str, Any] = {"watched": watched, "heard_ms": heard_ms}
+    if len(acks) == 1 and not skips_locked:
+        only, parts = acks[0], ONE
+        result = only.get("result")
+        params |= {
+            "id": only["id"], "worker_id": only.get("worker_id"), "attempt": only.get("attempt"),
+            "has_result": result is not None, "result": result and result.decode(),
+        }  # fmt: skip
+    else:
+        params["acks"] = _encode(acks)
+        parts = EACH + SKIPPING if skips_locked else EACH
+    rows = run_pooled("complete", params, parts)
     done = [Completed(row[0], *row[1:6]) for row in rows if row[1] is not None]
     return done, [row[0] for row in rows if row[1] is None]
 
 
-def complete_all(acks: bytes, *, heard_ms: int | None) -> tuple[set[str] | None, set[str]]:
+def complete_all(
+    acks: Sequence[Mapping[str, Any]], *, heard_ms: int | None
+) -> tuple[set[str] | None, set[str]]:
     """End active jobs held as stated, for a caller that expects to end all of them.
 
     Returns None if it has ended all, else the ids of the ended jobs; and the ids of watched jobs,
     which it leaves untouched.
     """
-    params = {"acks": acks.decode(), "watched": False, "heard_ms": heard_ms}
-    ((done, watched, *_),) = _complete(params, COUNTED)
+    params = {"acks": _encode(acks), "watched": False, "heard_ms": heard_ms}
+    ((done, watched, *_),) = run_pooled("complete", params, COUNTED)
     return None if done is None else set(done), set(watched)
 
 
-def _complete(params: Mapping[str, Any], parts: tuple[tuple[str, str], ...]) -> list[Any]:
-    return run_pooled("complete", params, parts)
+def _encode(acks: Sequence[Mapping[str, Any]]) -> str:
+    return jsonio.dumps([_row(ack) for ack in acks]).decode()
+
+
+def _row(ack: Mapping[str, Any]) -> dict[str, Any]:
+    result = ack.get("result")
+    if result is None:
+        return {name: ack.get(name) for name in ("id", "worker_id", "attempt")}
+    return {**ack, "has_result": True, "result": orjson.Fragment(result)}
 
 
 class Attempt(NamedTuple):

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import orjson
 from django.db import OperationalError, transaction
 
 from jobs import queries
 from jobs.conf import conf
 from jobs.connection_pool import is_usable
-from jobs.domain import jsonio
 from jobs.domain.errors import OJSError
 from jobs.domain.states import CODES, State
 from jobs.domain.transition import Transition
@@ -37,7 +35,7 @@ def ack(acks: Sequence[Ack]) -> list[queries.Completed | OJSError]:
     It takes one statement. Jobs that an extension watches take one more transaction, with the
     extension's own work.
     """
-    rows, watched = queries.complete(_encode(acks), watched=False, heard_ms=conf().heard_ms)
+    rows, watched = queries.complete(_rows(acks), watched=False, heard_ms=conf().heard_ms)
     if watched:
         theirs = [item for item in acks if item.job_id in set(watched)]
         rows += repeated(lambda: _complete_watched(theirs))
@@ -52,7 +50,7 @@ def ack_all(acks: Sequence[Ack]) -> list[OJSError]:
 
     If the statement ends all jobs, its answer is one row.
     """
-    done, watched = queries.complete_all(_encode(acks), heard_ms=conf().heard_ms)
+    done, watched = queries.complete_all(_rows(acks), heard_ms=conf().heard_ms)
     if done is None:
         return []
     if watched:
@@ -73,7 +71,7 @@ def ack_soon(item: Ack) -> Later[queries.Completed | OJSError] | queries.Complet
 def _complete(acks: Sequence[Ack]) -> list[queries.Completed | None]:
     first = {item.job_id: item for item in reversed(acks)}
     rows, _ = queries.complete(
-        _encode(list(first.values())), watched=False, heard_ms=conf().heard_ms,
+        _rows(list(first.values())), watched=False, heard_ms=conf().heard_ms,
         skips_locked=len(acks) > 1,
     )  # fmt: skip
     done = {row.id: row for row in rows}
@@ -85,7 +83,7 @@ _acks = Gathering(_complete, OperationalError)
 
 def _complete_watched(acks: Sequence[Ack]) -> list[queries.Completed]:
     with transaction.atomic():
-        rows, _ = queries.complete(_encode(acks), watched=True, heard_ms=conf().heard_ms)
+        rows, _ = queries.complete(_rows(acks), watched=True, heard_ms=conf().heard_ms)
         follow(
             [
                 Transition(row.id, row.queue, row.type, row.tenant, CODES[State.ACTIVE],
@@ -96,13 +94,9 @@ def _complete_watched(acks: Sequence[Ack]) -> list[queries.Completed]:
     return rows
 
 
-def _encode(acks: Sequence[Ack]) -> bytes:
-    rows: list[dict[str, Any]] = []
-    for item in acks:
-        row: dict[str, Any] = {
-            "id": item.job_id, "worker_id": item.worker_id, "attempt": item.attempt,
-        }  # fmt: skip
-        if item.result is not None:
-            row |= {"has_result": True, "result": orjson.Fragment(item.result)}
-        rows.append(row)
-    return jsonio.dumps(rows)
+def _rows(acks: Sequence[Ack]) -> list[dict[str, Any]]:
+    return [
+        {"id": item.job_id, "worker_id": item.worker_id, "attempt": item.attempt,
+         "result": item.result}
+        for item in acks
+    ]  # fmt: skip

@@ -18,7 +18,6 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 
 from jobs import extensions, queries
 from jobs.conf import conf
-from jobs.domain import jsonio
 from jobs.domain.claim import FetchRequest, LaneKey
 from jobs.domain.errors import BackendError
 from jobs.domain.limits import ANY_TENANT, OF_QUEUE, LimitPolicy
@@ -150,8 +149,8 @@ class Scratch:
 
     def complete(self, numbers: Sequence[int]) -> None:
         """Complete jobs that were handed out."""
-        acks = [{"id": _id(number), "has_result": False} for number in numbers]
-        queries.complete(jsonio.dumps(acks), watched=True, heard_ms=None)
+        acks = [{"id": _id(number)} for number in numbers]
+        queries.complete(acks, watched=True, heard_ms=None)
 
     def set_depths(self, jobs: Mapping[str, int]) -> None:
         """Set the counts of available jobs, which a claim reads beyond the bound of its count."""

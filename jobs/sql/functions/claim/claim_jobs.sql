@@ -9,8 +9,8 @@
 --   ojs_claim_locks    the pool's cap; one claim of a pool, rotation or scope at a time.
 --   ojs_rotation_*     which queue has the next turn.
 --   ojs_claim_queue    pauses and the limit of a queue; opens lanes whose limit has opened by itself.
---                      Finds plain queues, whose jobs ojs_hand_out_plain hands out: the next four
---                      rules have no effect on them (ADR 28).
+--                      Finds plain queues: ojs_hand_out_plain and ojs_after_plain serve them instead
+--                      of the steps from ojs_pick_lanes to ojs_after_look (ADR 28).
 --   ojs_pick_lanes     finds the highest priority in a queue; the other ojs_pick_* choose lanes of
 --                      that priority, and the number of jobs of each.
 --   ojs_cap_limits     the limits of lanes: of tenants and of jobs' keys.

@@ -3,7 +3,8 @@
 -- `quota` is the number of jobs that the queue may give, at most p_most (null: as many as the claim
 -- needs). It is 0 if the queue is unknown or paused, if its limit is reached or locked by another
 -- claim, or if it has no lane to pick. The function opens at most a hundred lanes whose limit has
--- opened by itself. It finds the first lanes of the queue, unless the claim is for one tenant.
+-- opened by itself. It finds the first two eligible lanes of the queue (`heads`), unless the claim is
+-- for one tenant.
 --
 -- `is_plain`: ojs_hand_out_plain hands out the jobs of the queue, because the steps between would
 -- change nothing (ADR 28). The queue has no limit and a single eligible lane, which is plain. The

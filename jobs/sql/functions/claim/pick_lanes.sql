@@ -1,5 +1,6 @@
--- ojs_pick_lanes: find the head of the claim's queue. Pick lanes of the head's rank with the first
--- of these functions that applies:
+-- ojs_pick_lanes: find the head of the claim's queue; the first look uses the `heads` that
+-- ojs_claim_queue found. Pick lanes of the head's rank with the first of these functions that
+-- applies:
 --   ojs_pick_unlocked  there is a single lane, and the claim may hold no lane and no limit.
 --   ojs_pick_ordered   tenants are served in order: the oldest jobs first, of any tenant.
 --   ojs_pick_tenant    the claim is for one tenant.

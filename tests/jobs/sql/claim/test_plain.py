@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 HEAD = {"lane": 1, "tenant": "t1", "rank": -2, "vt": 3, "low": 0}
 CLAIM = f"SELECT seq FROM ojs_claim_jobs({OF_REQUEST})"  # noqa: S608
-JOBS: list[dict[str, Any]] = [
+JOBS: list[Facts] = [
     {"seq": 3, "args": '["x"]', "meta": '{"a": 1}', "version": '"2"', "visibility_ms": 70},
     {"seq": 4, "expires_at": "2025-12-31"},
     {"seq": 5, "watched": True, "expires_at": "2026-01-02", "attributes": '{"b": 2}'},
