@@ -70,7 +70,7 @@ def complete(
     else:
         params["acks"] = _encode(acks)
         parts = EACH + SKIPPING if skips_locked else EACH
-    rows = run_pooled("complete", params, parts)
+    rows = _complete(params, parts)
     done = [Completed(row[0], *row[1:6]) for row in rows if row[1] is not None]
     return done, [row[0] for row in rows if row[1] is None]
 
@@ -84,8 +84,12 @@ def complete_all(
     which it leaves untouched.
     """
     params = {"acks": _encode(acks), "watched": False, "heard_ms": heard_ms}
-    ((done, watched, *_),) = run_pooled("complete", params, COUNTED)
+    ((done, watched, *_),) = _complete(params, COUNTED)
     return None if done is None else set(done), set(watched)
+
+
+def _complete(params: Mapping[str, Any], parts: Parts) -> list[Any]:
+    return run_pooled("complete", params, parts)
 
 
 def _encode(acks: Sequence[Mapping[str, Any]]) -> str:
