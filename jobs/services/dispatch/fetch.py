@@ -16,7 +16,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 
 from jobs import caches, extensions, queries
 from jobs.conf import conf
@@ -86,7 +86,8 @@ def _claim_each(calls: Sequence[queries.Claim]) -> list[queries.Claimed | Except
     return queries.claim_each(calls)
 
 
-_first_claims = Gathering(_claim_each, OperationalError)
+# After an error of the connection no claim runs again: it may have handed out its jobs.
+_first_claims = Gathering(_claim_each, (OperationalError, InterfaceError))
 
 
 def _finished(claims: Claims, claimed: queries.Claimed | None = None) -> queries.Claimed:
