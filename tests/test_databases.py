@@ -4,7 +4,9 @@ import psycopg
 import pytest
 from django.db import connection
 
-from tests.conftest import end_sessions
+from tests.conftest import empty, end_sessions
+from tests.versioning.wire import fetched
+from versioning.models import Apart, Route
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -26,3 +28,13 @@ def test_a_left_over_session_does_not_keep_a_database_from_being_dropped() -> No
     with pytest.raises(psycopg.OperationalError):
         left_over.execute("SELECT 1")
     left_over.close()
+
+
+def test_no_test_inherits_the_split_types_of_an_earlier_test() -> None:
+    fetched(handlers=[{"type": "t", "versions": "*", "accept_unversioned": False}])
+    assert Apart.objects.exists()
+
+    empty()
+
+    assert not Apart.objects.exists()
+    assert not Route.objects.exists()
