@@ -23,20 +23,31 @@ PLANNED_ONCE: Final = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=o
 _idle: list[BaseDatabaseWrapper] = []  # the most recently used is the last
 
 
-@contextmanager
-def borrowed() -> Iterator[BaseDatabaseWrapper]:
-    """Lend a connection to this thread, in autocommit; it is closed by Django's own rules."""
+def lend() -> BaseDatabaseWrapper:
+    """Lend a connection, in autocommit; the borrower calls `give_back`."""
     try:
         lent = _idle.pop()
     except IndexError:
         lent = _made()
     if _was_left(lent):
         lent.close()
+    return lent
+
+
+def give_back(lent: BaseDatabaseWrapper) -> None:
+    """Take a connection back; it is closed by Django's own rules."""
+    lent.close_if_unusable_or_obsolete()
+    _idle.append(lent)
+
+
+@contextmanager
+def borrowed() -> Iterator[BaseDatabaseWrapper]:
+    """Lend a connection to this thread, in autocommit."""
+    lent = lend()
     try:
         yield lent
     finally:
-        lent.close_if_unusable_or_obsolete()
-        _idle.append(lent)
+        give_back(lent)
 
 
 def is_usable() -> bool:

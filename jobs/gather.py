@@ -7,14 +7,18 @@ longer than `PATIENCE_S` for a statement that is not its own, so slow commits do
 A thread can wait for its answer (`ask`), or leave a function that gets the answer (`submit`). A
 thread that submits collects: the statement starts when the thread has no further request at hand
 (`start_collected`). So one thread serves many requests with one statement.
+
+The HTTP server watches the connections of statements that were started so (`watch_by`). No thread
+waits for these statements, and several of them run at the same time.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from time import monotonic
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from jobs import baton
+from jobs.trips import Line, Trip
 
 PATIENCE_S = 0.005
 MOST = 64  # items of a group
@@ -48,20 +52,49 @@ class _Seat(Generic[Item, Answer]):
 Outcome = Callable[[], Answer]  # returns the answer, or raises the problem
 
 
+class Watch(Protocol):
+    """The waits for the trips of a process."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more trip may begin."""
+
+    def watch(self, line: Line, arrived: Callable[[], None]) -> None:
+        """Call `arrived` when the trip is over."""
+
+
+class _Watcher:
+    only: Watch | None = None
+
+
+def watch_by(watch: Watch | None) -> None:
+    """Let `watch` wait for the trips of collected items in this process; None: threads wait."""
+    _Watcher.only = watch
+
+
+def _has_room() -> bool:
+    return _Watcher.only is None or _Watcher.only.has_room
+
+
 class Gathering(Generic[Item, Answer]):
     """Runs items in groups.
 
-    `run` answers items in their order, all or none. An error in `common` is the error of the whole
-    group. After another error each item runs alone, so an item fails only by itself.
+    `begin` begins a trip whose result answers items in their order, all or none. An error in
+    `common` is the error of the whole group. After another error each item runs alone, so an item
+    fails only by itself. A group has at most `most` items. Items wait while `at_once` groups run.
     """
 
     def __init__(
         self,
-        run: Callable[[Sequence[Item]], Sequence[Answer]],
+        begin: Callable[[Sequence[Item]], Trip[Sequence[Answer]]],
         common: type[Exception] | tuple[type[Exception], ...] = (),
+        *,
+        most: int = MOST,
+        at_once: int = 1,
     ) -> None:
         """Start without a running group."""
-        self._run = run
+        self._most, self._at_once = most, at_once
+        self._begin = begin
         self._common = common
         self._lock = Lock()  # for a few assignments, never while a statement runs
         self._under_way = 0  # running groups
@@ -84,14 +117,16 @@ class Gathering(Generic[Item, Answer]):
             (_crowded if self._under_way else _collecting).add(self)
 
     def start(self) -> None:
-        """Run the collected items, unless a statement runs: then they follow it."""
+        """Run collected items, unless too many statements run: then they follow one of these."""
         with self._lock:
-            _collecting.discard(self)
-            if self._under_way or not self._waiting:
+            if not self._waiting or self._under_way >= self._at_once:
+                _collecting.discard(self)
+                if self._waiting:
+                    _crowded.add(self)
                 return
-            self._under_way = 1
-            group = self._taken()
-        self._lead(group)
+            self._under_way += 1
+            group = self._taken(self._most)
+        self._launch(group)
 
     def start_late(self, now: float) -> None:
         """Run the items that have waited for too long beside the running statement."""
@@ -99,47 +134,62 @@ class Gathering(Generic[Item, Answer]):
             if not self._waiting:
                 _crowded.discard(self)
                 return
-            if self._waiting[0].since + PATIENCE_S > now:
+            if self._waiting[0].since + PATIENCE_S > now or not _has_room():
                 return
             self._under_way += 1
-            group = self._taken()
-        self._lead(group)
+            group = self._taken(self._most)
+        self._launch(group)
 
     def _join(self, seat: _Seat[Item, Answer]) -> list[_Seat[Item, Answer]]:
         """Return the group that this thread has to run; empty if another thread ran its item."""
         with self._lock:
-            if not self._under_way:
-                self._under_way = 1
-                return [seat, *self._taken()]
+            if self._under_way < self._at_once:
+                self._under_way += 1
+                return [seat, *self._taken(self._most - 1)]
             self._waiting.append(seat)
         if not seat.called.acquire(timeout=PATIENCE_S):
             with self._lock:
                 if seat in self._waiting:
                     self._under_way += 1
-                    return self._taken()
+                    self._waiting.remove(seat)
+                    return [seat, *self._taken(self._most - 1)]
             seat.called.acquire()
         if not seat.leads:
             return []
         with self._lock:
-            return [seat, *self._taken()]
+            return [seat, *self._taken(self._most - 1)]
 
-    def _taken(self) -> list[_Seat[Item, Answer]]:
-        taken, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+    def _taken(self, number: int) -> list[_Seat[Item, Answer]]:
+        taken, self._waiting = self._waiting[:number], self._waiting[number:]
         return taken
+
+    def _launch(self, group: list[_Seat[Item, Answer]]) -> None:
+        """Run a group that nobody waits for: watched if possible."""
+        trip = self._begun(group)
+        if trip.line is None or _Watcher.only is None:
+            self._lead(self._landed(group, trip))
+        else:
+            _Watcher.only.watch(trip.line, lambda: self._lead(self._landed(group, trip)))
 
     def _lead(self, group: list[_Seat[Item, Answer]]) -> None:
         """Run a group, and the groups that gather meanwhile without a thread of their own."""
         while group:
-            following: list[_Seat[Item, Answer]] = []
-            try:
-                self._go(group)
-            finally:
-                following = self._leave(group)
-            group = following
+            group = self._landed(group, self._begun(group))
 
-    def _go(self, group: Sequence[_Seat[Item, Answer]]) -> None:
+    def _begun(self, group: Sequence[_Seat[Item, Answer]]) -> Trip[Sequence[Answer]]:
         try:
-            answers = self._run([seat.item for seat in group])
+            return self._begin([seat.item for seat in group])
+        except Exception as problem:
+            failed = problem  # Python deletes the name of a handler
+            return Trip(None, lambda: _raise(failed))
+
+    def _landed(
+        self, group: Sequence[_Seat[Item, Answer]], trip: Trip[Sequence[Answer]]
+    ) -> list[_Seat[Item, Answer]]:
+        """Wait for a trip and answer its group; returns the group that this thread must run."""
+        following: list[_Seat[Item, Answer]] = []
+        try:
+            answers = trip.result()
         except Exception as problem:
             if len(group) == 1 or isinstance(problem, self._common):
                 for seat in group:
@@ -147,19 +197,14 @@ class Gathering(Generic[Item, Answer]):
         else:
             for seat, answer in zip(group, answers, strict=True):
                 seat.answers = (answer,)
+        finally:
+            following = self._leave(group)
+        return following
 
     def _leave(self, group: Sequence[_Seat[Item, Answer]]) -> list[_Seat[Item, Answer]]:
         """Release or answer the group; returns the group that this thread must run next."""
-        following: list[_Seat[Item, Answer]] = []
         with self._lock:
-            leader = next((seat for seat in self._waiting if seat.done is None), None)
-            if leader is not None:
-                self._waiting.remove(leader)
-                leader.leads = True
-            elif self._waiting:
-                following = self._taken()
-            else:
-                self._under_way -= 1
+            leader, following = self._next()
         if leader is not None:
             leader.called.release()
         for seat in group:
@@ -170,10 +215,24 @@ class Gathering(Generic[Item, Answer]):
                 seat.done(lambda seat=seat: self._outcome(seat))  # type: ignore[misc]
         return following
 
+    def _next(self) -> tuple[_Seat[Item, Answer] | None, list[_Seat[Item, Answer]]]:
+        """Return the thread that has to lead, or else the group that this thread must run."""
+        leader = next((seat for seat in self._waiting if seat.done is None), None)
+        if leader is not None:
+            self._waiting.remove(leader)
+            leader.leads = True
+            return leader, []
+        if self._waiting and not (_Watcher.only and baton.is_held()):
+            return None, self._taken(self._most)
+        self._under_way -= 1
+        if self._waiting:  # requests that have arrived join them
+            _collecting.add(self)
+        return None, []
+
     def _outcome(self, seat: _Seat[Item, Answer]) -> Answer:
         if seat.problem is not None:
             raise seat.problem
-        return (seat.answers or self._run([seat.item]))[0]
+        return (seat.answers or self._begin([seat.item]).result())[0]
 
 
 class Later(Generic[T]):
@@ -207,10 +266,16 @@ def now(found: "T | Later[T]") -> T:
     return found.now() if isinstance(found, Later) else found
 
 
+def _raise(problem: Exception) -> Any:
+    raise problem
+
+
 def start_collected() -> None:
     """Run the items that threads have collected."""
     while _collecting:
         for gathering in _copied(_collecting):
+            if not _has_room():  # the end of a trip makes room
+                return
             gathering.start()
 
 

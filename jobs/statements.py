@@ -12,6 +12,7 @@ from django.db.backends.utils import CursorWrapper
 from jobs.fastpath.statements import cursor_of, direct_of
 from jobs.gather import prepare_wait
 from jobs.repeat import refusal, repeated
+from jobs.trips import Trip
 
 
 class Statements:
@@ -70,23 +71,28 @@ class Statements:
         mine = on or connections[DEFAULT_DB_ALIAS]
         return repeated(lambda: _run(mine, text, params), mine)
 
-    def hot_rows_each(
-        self, name: str, many: Sequence[Mapping[str, Any]], on: BaseDatabaseWrapper
-    ) -> list[list[Any] | Exception]:
-        """Run a statement of the hot path for each of `many`, in one round trip if possible.
+    def begin_each(
+        self,
+        name: str,
+        many: Sequence[Mapping[str, Any]],
+        on: BaseDatabaseWrapper,
+        parts: tuple[tuple[str, str], ...] = (),
+    ) -> Trip[list[list[Any] | Exception]]:
+        """Begin a statement of the hot path for each of `many`, in one round trip if possible.
 
-        Each run is a transaction by itself. Returns its rows, or its error after the repetitions
-        that `hot_rows` makes.
+        Each run is a transaction by itself. The trip's result is its rows, or its error after the
+        repetitions that `hot_rows` makes.
         """
-        text = self._whole(name, ())
-        direct = direct_of(cursor_of(on)) if len(many) > 1 else None
+        text = self._whole(name, parts)
+        direct = direct_of(cursor_of(on))
         if direct is None:
-            return [_outcome(on, text, params) for params in many]
-        found = direct.rows_each(text, many)
-        return [
-            _outcome(on, text, params) if one is None or _may_repeat(one) else one
-            for params, one in zip(many, found, strict=True)
-        ]
+            return Trip(None, lambda: [_outcome(on, text, params) for params in many])
+        return direct.begin_each(text, many).then(
+            lambda found: [
+                _outcome(on, text, params) if one is None or _may_repeat(one) else one
+                for params, one in zip(many, found, strict=True)
+            ]
+        )
 
     def _filled(self, name: str, parts: tuple[tuple[str, str], ...]) -> str:
         text = self.text(name)

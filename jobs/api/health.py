@@ -12,7 +12,15 @@ from jobs.api.openapi import operation
 from jobs.api.schemas import TIME, WORKER_ID, Schema, component, integer, maybe, obj, text
 from jobs.domain.errors import NotFound
 from jobs.domain.times import format_time
-from jobs.services.health.health import Health, health, is_migrated, lacking, uptime_seconds
+from jobs.gather import Later, now
+from jobs.services.health.health import (
+    Health,
+    health,
+    health_soon,
+    is_migrated,
+    lacking,
+    uptime_seconds,
+)
 from jobs.services.workers.draining import is_draining
 from jobs.services.workers.held import may_see
 from jobs.services.workers.workers import worker_health
@@ -75,7 +83,14 @@ class HealthView(OJSView):
         Numbers of queues, workers and loops need a read permission and a caller that is bound to no
         tenant.
         """
-        found = health()
+        return now(self.get_soon(request))
+
+    def get_soon(self, request: Request) -> Later[Answer] | Answer:
+        """Begin to read the health."""
+        found = health_soon()
+        return found.then(self._answer) if isinstance(found, Later) else self._answer(found)
+
+    def _answer(self, found: Health) -> Answer:
         is_reader = not found.error and self.may(self.optional)
         return Answer(
             {

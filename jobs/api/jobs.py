@@ -1,6 +1,6 @@
 """Endpoints under /ojs/v1/jobs. Spec: contract 3.3."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -38,7 +38,7 @@ from jobs.domain.wire_bounds import MAX_BATCH, MAX_RESULT_WAIT_S
 from jobs.gather import Later, now
 from jobs.metrics import observe_enqueue
 from jobs.services.dispatch.result import job_or_wait
-from jobs.services.enqueue.enqueue import enqueue, enqueue_soon
+from jobs.services.enqueue.enqueue import enqueue_batch_soon, enqueue_soon
 from jobs.services.operate.operate import change_priority
 from jobs.services.outcome.activate import activate
 from jobs.services.outcome.attempts import FailedAttempt, failed_attempts
@@ -190,14 +190,21 @@ class JobBatch(OJSView):
         job has `deduplicated` if it equals a stored job and its `unique` policy is `ignore`, or if
         it was stored before.
         """
+        return now(self.post_soon(request))
+
+    def post_soon(self, request: Request) -> Later[Answer] | Answer:
+        """Begin to enqueue a batch."""
         drafts = decode_all(job_codec.decode_batch(self.body()))
         self.principal.require_enqueue({(draft.queue, draft.type): None for draft in drafts})
         self.charge(len(drafts), enqueues=True)
         try:
-            stored = enqueue(drafts, self.caller)
+            found = enqueue_batch_soon(drafts, self.caller)
         except Duplicate as problem:  # a batch of one job needs an index, too
             problem.details.setdefault("index", 0)
             raise
+        return found.then(self._answer) if isinstance(found, Later) else self._answer(found)
+
+    def _answer(self, stored: Sequence[Job | None]) -> Answer:
         encode = job_codec.NewJobs().encode
         kept = [
             job_codec.encode_job(seen, deduplicated=True) if seen.deduplicated else encode(seen)

@@ -43,11 +43,23 @@ def counting(cursor: type[Any], alias: str, vendor: str) -> type[Any]:
             try:
                 return run()
             except Exception as problem:
-                if isinstance(problem, ReadOnlySqlTransaction):
-                    self.connection.outage.suspect()  # another server may have taken over
-                errors_total.labels(alias, vendor, type(problem).__name__).inc()
+                self.count_error(problem)
                 raise
             finally:
                 later(record, perf_counter() - began)
 
+        def count_error(self, problem: Exception) -> None:
+            """Count the failure of a statement."""
+            _look_at(problem, self.connection)
+            errors_total.labels(alias, vendor, type(problem).__name__).inc()
+
+        def count(self, seconds: float) -> None:
+            """Count and time a statement of a trip: see statements.py."""
+            later(record, seconds)
+
     return CountingCursor
+
+
+def _look_at(problem: Exception, connection: Any) -> None:
+    if isinstance(problem, ReadOnlySqlTransaction):
+        connection.outage.suspect()  # another server may have taken over

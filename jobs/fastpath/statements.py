@@ -5,7 +5,7 @@ import select
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from time import monotonic
+from time import perf_counter
 from typing import Any
 
 from django.db import Error as DjangoError
@@ -18,7 +18,8 @@ from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, TransactionStatu
 from psycopg.pq.abc import PGconn, PGresult
 from psycopg.types.string import TextLoader
 
-from jobs import baton
+from jobs import baton, bounds
+from jobs.trips import Trip
 
 KEPT, DIRECT = "ojs_cursor", "ojs_direct"
 PLACE = re.compile(r"%\((\w+)\)s")
@@ -111,6 +112,13 @@ class Direct:
         self._looked_after: Callable[[Callable[[], list[Any]]], list[Any]] = getattr(
             cursor, "direct", lambda run: run()
         )
+        self._count: Callable[[float], None] = getattr(cursor, "count", _ignore)
+        self._count_error: Callable[[Exception], None] = getattr(cursor, "count_error", _ignore)
+        # of a connection with time bounds: ojs_project/database/guard.py
+        line = cursor.connection
+        self._begin_wait: Callable[[float | None], None] = getattr(line, "begin_wait", _ignore)
+        self._end_wait: Callable[[], None] = getattr(line, "end_wait", lambda: None)
+        self._lost: Callable[[str], Error] = getattr(line, "lost", OperationalError)
 
     def rows(self, text: str, params: Mapping[str, Any]) -> list[Any]:
         """Run a statement and return its rows. Raises Django's errors."""
@@ -130,48 +138,69 @@ class Direct:
                 self._prepared.pop(text, None)  # absent when preparing it failed
                 return self._loaded(self._run(text, params))
 
-    def rows_each(
+    def begin_each(
         self, text: str, many: Sequence[Mapping[str, Any]]
-    ) -> list[list[Any] | Exception | None]:
-        """Run a statement for each of `many` in one round trip, each a transaction by itself.
+    ) -> Trip[list[list[Any] | Exception | None]]:
+        """Begin a statement for each of `many`, in one round trip, each a transaction by itself.
 
-        Returns the rows or Django's error of each. None: the statement was outdated, has changed
-        nothing, and may run again. Raises Django's errors if the statements could not be sent.
+        The trip's result is the rows or Django's error of each. None: the statement was outdated,
+        has changed nothing, and may run again. The connection is locked until then. Raises Django's
+        errors if the statements could not be sent.
         """
+        lock = self._connection.lock
+        lock.acquire()
         try:
-            with self._connection.lock:
-                return self._each(text, many)
-        except Error:
-            with self._db.wrap_database_errors:
-                raise
+            flight = self._sent(text, many)
+        except BaseException as problem:
+            lock.release()
+            if isinstance(problem, Error):
+                with self._db.wrap_database_errors:
+                    raise
+            raise
+        return Trip(flight, lambda: self._found(text, flight)).at_end(lock.release)
 
-    def _each(
-        self, text: str, many: Sequence[Mapping[str, Any]]
-    ) -> list[list[Any] | Exception | None]:
+    def _sent(self, text: str, many: Sequence[Mapping[str, Any]]) -> "_Flight":
         line = self._connection.pgconn
         name, places = self._prepared.get(text) or self._prepare(text)
         given = [self._given(places, params) for params in many]
-        line.enter_pipeline_mode()
+        self._begin_wait(bounds.answer_s(getattr(self._connection, "most_s", None)))
         try:
+            line.enter_pipeline_mode()
             for values in given:
                 line.send_query_prepared(name, values)
                 line.pipeline_sync()
             while line.flush():  # the server takes no more before it has sent answers
                 self._goes_on.poll()
                 line.consume_input()
-            until = monotonic() + baton.SHORT_MS / 1000
-            found = [self._rows_of_next(text, line, until) for _ in many]
+        except BaseException:
+            self._end_wait()
+            self._connection.close()
+            raise
+        return _Flight(line, len(many), self._arrives)
+
+    def _found(self, text: str, flight: "_Flight") -> list[list[Any] | Exception | None]:
+        try:
+            flight.wait()
+            line = self._connection.pgconn
             if line.status == ConnStatus.OK:
                 line.exit_pipeline_mode()
         except BaseException:
             self._connection.close()  # answers may be missing
             raise
+        finally:
+            self._end_wait()
+        found = [self._rows_or_error(text, flight, n) for n in range(flight.number)]
+        for seconds in flight.seconds:
+            self._count(seconds)
         return found
 
-    def _rows_of_next(self, text: str, line: PGconn, until: float) -> list[Any] | Exception | None:
+    def _rows_or_error(self, text: str, flight: "_Flight", n: int) -> list[Any] | Exception | None:
         try:
-            return self._looked_after(lambda: self._loaded(self._received(line, until)))
+            if n >= len(flight.results):
+                raise self._lost(flight.problem)
+            return self._loaded(flight.results[n])
         except Error as problem:
+            self._count_error(problem)
             if problem.sqlstate in OUTDATED:
                 self._prepared.pop(text, None)
                 return None
@@ -184,19 +213,6 @@ class Direct:
     def _loaded(self, result: PGresult) -> list[Any]:
         self._transformer.set_pgresult(self._checked(result))
         return self._transformer.load_rows(0, result.ntuples, tuple)
-
-    def _received(self, line: PGconn, until: float) -> PGresult:
-        """Return the result of the next statement in a pipeline; pass the baton on at `until`."""
-        if line.is_busy() and baton.is_held():
-            left_ms = max(0, int((until - monotonic()) * 1000))
-            if not self._arrives.poll(left_ms):
-                baton.pass_on()
-        result: PGresult | None = self._next_result(line)
-        while result is not None and line.status == ConnStatus.OK:
-            following = self._next_result(line)
-            if following is not None and following.status == ExecStatus.PIPELINE_SYNC:
-                return result
-        raise OperationalError(line.get_error_message())
 
     def _run(self, text: str, params: Mapping[str, Any]) -> PGresult:
         name, places = self._prepared.get(text) or self._prepare(text)
@@ -242,3 +258,58 @@ class Direct:
         if result.error_field(DiagnosticField.SQLSTATE) is None:  # libpq's own: no connection
             raise OperationalError(result.get_error_message())
         raise errors.error_from_result(result)
+
+
+class _Flight:
+    """Statements in libpq's pipeline mode: their results, in the order of the statements."""
+
+    def __init__(self, line: PGconn, number: int, arrives: select.poll) -> None:
+        """Take a line that `number` statements were sent on; `arrives` waits for it."""
+        self.number = number
+        self.results: list[PGresult] = []
+        self.seconds: list[float] = []  # until each result, from the result before it
+        self.problem = ""  # of the connection
+        self._line, self._arrives = line, arrives
+        self._result: PGresult | None = None
+        self._since = perf_counter()
+
+    def fileno(self) -> int:
+        """Return the number of the socket."""
+        return self._line.socket
+
+    def is_over(self) -> bool:
+        """Read what has arrived; True if no result is missing, or none can come."""
+        try:
+            self._line.consume_input()
+            while len(self.results) < self.number:
+                if self._line.is_busy():
+                    return False
+                self._take(self._line.get_result())
+        except Error as problem:
+            self.problem = str(problem)
+        return True
+
+    def _take(self, result: PGresult | None) -> None:
+        if self._line.status != ConnStatus.OK:
+            raise OperationalError(self._line.get_error_message())
+        if result is None:  # stands between a result and its end
+            return
+        if result.status != ExecStatus.PIPELINE_SYNC:
+            self._result = result
+            return
+        if self._result is None:
+            raise OperationalError("the answer has no result")
+        now = perf_counter()
+        self.results.append(self._result)
+        self.seconds.append(now - self._since)
+        self._result, self._since = None, now
+
+    def wait(self) -> None:
+        """Wait until it is over."""
+        while len(self.results) < self.number and not self.problem and not self.is_over():
+            baton.pass_on()
+            self._arrives.poll()
+
+
+def _ignore(_: object) -> None:
+    """Do nothing: the connection is not of the product's engine."""

@@ -1,6 +1,6 @@
 """Statements on running jobs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -8,12 +8,22 @@ import orjson
 
 from jobs.domain import jsonio
 from jobs.domain.job import Job
-from jobs.queries.base import run, run_pooled
+from jobs.queries.base import begin_one, run, run_pooled
+from jobs.trips import Trip
 
 
 def jobs(ids: Sequence[str]) -> dict[str, Job]:
     """Read whole jobs by id; unknown ids are absent."""
-    return {str(row[0]): stored_job(row) for row in run_pooled("jobs", {"ids": list(ids)})}
+    return _jobs(run_pooled("jobs", {"ids": list(ids)}))
+
+
+def begin_jobs(ids: Sequence[str]) -> Trip[dict[str, Job]]:
+    """Begin to read whole jobs, as `jobs` does, on a connection of the pool."""
+    return begin_one("jobs", {"ids": list(ids)}).then(_jobs)
+
+
+def _jobs(rows: Iterable[Any]) -> dict[str, Job]:
+    return {str(row[0]): stored_job(row) for row in rows}
 
 
 def stored_job(row: Any) -> Job:
@@ -48,29 +58,42 @@ class Completed(NamedTuple):
 
 
 def complete(
-    acks: Sequence[Mapping[str, Any]],
-    *,
-    watched: bool,
-    heard_ms: int | None,
-    skips_locked: bool = False,
+    acks: Sequence[Mapping[str, Any]], *, watched: bool, heard_ms: int | None
 ) -> tuple[list[Completed], list[str]]:
     """End active jobs held as stated; returns them and the ids of watched jobs left untouched.
 
     An ack has an `id`, and may have `worker_id`, `attempt` and a `result` as bytes of JSON.
-    `skips_locked`: jobs whose lease another transaction has locked are left untouched, too.
     """
     params: dict[str, Any] = {"watched": watched, "heard_ms": heard_ms}
-    if len(acks) == 1 and not skips_locked:
-        only, parts = acks[0], ONE
-        result = only.get("result")
-        params |= {
-            "id": only["id"], "worker_id": only.get("worker_id"), "attempt": only.get("attempt"),
-            "has_result": result is not None, "result": result and result.decode(),
-        }  # fmt: skip
-    else:
-        params["acks"] = _encode(acks)
-        parts = EACH + SKIPPING if skips_locked else EACH
-    rows = _complete(params, parts)
+    if len(acks) == 1:
+        return _completed(_complete(params | _only(acks[0]), ONE))
+    return _completed(_complete(params | {"acks": _encode(acks)}, EACH))
+
+
+def begin_complete(
+    acks: Sequence[Mapping[str, Any]], *, heard_ms: int | None
+) -> Trip[tuple[list[Completed], list[str]]]:
+    """Begin to end active jobs, as `complete` does, on a connection of the pool.
+
+    Watched jobs are left untouched. If there are several acks, so are jobs whose lease another
+    transaction has locked.
+    """
+    params: dict[str, Any] = {"watched": False, "heard_ms": heard_ms}
+    if len(acks) == 1:
+        return begin_one("complete", params | _only(acks[0]), ONE).then(_completed)
+    params["acks"] = _encode(acks)
+    return begin_one("complete", params, EACH + SKIPPING).then(_completed)
+
+
+def _only(ack: Mapping[str, Any]) -> dict[str, Any]:
+    result = ack.get("result")
+    return {
+        "id": ack["id"], "worker_id": ack.get("worker_id"), "attempt": ack.get("attempt"),
+        "has_result": result is not None, "result": result and result.decode(),
+    }  # fmt: skip
+
+
+def _completed(rows: Sequence[Any]) -> tuple[list[Completed], list[str]]:
     done = [Completed(row[0], *row[1:6]) for row in rows if row[1] is not None]
     return done, [row[0] for row in rows if row[1] is None]
 

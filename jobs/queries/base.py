@@ -7,8 +7,9 @@ from typing import Any
 import orjson
 
 from jobs import bounds
-from jobs.connection_pool import borrowed, is_usable
+from jobs.connection_pool import borrowed, give_back, is_usable, lend
 from jobs.statements import Statements
+from jobs.trips import Trip
 
 statements = Statements(Path(__file__).resolve().parent.parent / "sql")
 
@@ -25,13 +26,34 @@ def run_pooled(
         return run_hot(name, params, parts, lent)
 
 
-def run_pooled_each(name: str, many: Sequence[Mapping[str, Any]]) -> list[list[Any] | Exception]:
-    """Run a statement for each of `many` in one round trip, on a connection of the pool.
+def begin_pooled(
+    name: str, many: Sequence[Mapping[str, Any]], parts: tuple[tuple[str, str], ...] = ()
+) -> Trip[list[list[Any] | Exception]]:
+    """Begin a statement for each of `many` in one round trip, on a connection of the pool.
 
-    Each run is a transaction by itself. Returns its rows or its error.
+    Each run is a transaction by itself. The trip's result is its rows or its error.
     """
-    with borrowed() as lent:
-        return statements.hot_rows_each(name, many, lent)
+    lent = lend()
+    try:
+        trip = statements.begin_each(name, many, lent, parts)
+    except BaseException:
+        give_back(lent)
+        raise
+    return trip.at_end(lambda: give_back(lent))
+
+
+def begin_one(
+    name: str, params: Mapping[str, Any], parts: tuple[tuple[str, str], ...] = ()
+) -> Trip[list[Any]]:
+    """Begin a statement on a connection of the pool; the trip's result is its rows."""
+    return begin_pooled(name, [params], parts).then(_rows_of_one)
+
+
+def _rows_of_one(found: list[list[Any] | Exception]) -> list[Any]:
+    (only,) = found
+    if isinstance(only, Exception):
+        raise only
+    return only
 
 
 def array(values: Iterable[object] | None) -> str | None:

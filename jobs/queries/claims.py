@@ -9,7 +9,8 @@ import orjson
 
 from jobs.domain.claim import ClaimPlan
 from jobs.domain.job import Job
-from jobs.queries.base import array, run, run_pooled, run_pooled_each
+from jobs.queries.base import array, begin_pooled, run, run_pooled
+from jobs.trips import Trip
 
 
 class Hints(NamedTuple):
@@ -78,17 +79,20 @@ def claim(plan: ClaimPlan, by: Claimer, default_ms: int, hints: Hints) -> Claime
     return _claimed(call, run_pooled("claim", _params(call)))
 
 
-def claim_each(calls: Sequence[Claim]) -> list[Claimed | Exception]:
-    """Run several claims in one round trip, each a transaction.
+def begin_claims(calls: Sequence[Claim]) -> Trip[list[Claimed | Exception]]:
+    """Begin several claims in one round trip, each a transaction.
 
-    Returns the answer or the error of each. A claim that waits for a lock delays the claims behind
-    it.
+    The trip's result is the answer or the error of each. A claim that waits for a lock delays the
+    claims behind it.
     """
-    found = run_pooled_each("claim", [_params(call) for call in calls])
-    return [
-        rows if isinstance(rows, Exception) else _claimed(call, rows)
-        for call, rows in zip(calls, found, strict=True)
-    ]
+
+    def read(found: list[list[Any] | Exception]) -> list[Claimed | Exception]:
+        return [
+            rows if isinstance(rows, Exception) else _claimed(call, rows)
+            for call, rows in zip(calls, found, strict=True)
+        ]
+
+    return begin_pooled("claim", [_params(call) for call in calls]).then(read)
 
 
 def _params(call: Claim) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import orjson
-from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobs.domain.duplicates import Candidate
 from jobs.domain.states import CODES
-from jobs.queries.base import run, run_hot
+from jobs.queries.base import begin_one, run, run_hot
 from jobs.queries.lifecycle import Discarded
+from jobs.trips import Trip
 
 
 class Placed(NamedTuple):
@@ -59,29 +59,39 @@ def enqueue(
     config_version: int,
     wake: bool,
     checking: Checking = Checking.NONE,
-    on: BaseDatabaseWrapper | None = None,
 ) -> list[Placed]:
     """Store drafts, rows as `enqueue.sql` reads them, JSON as bytes; answers in request order.
 
     Members of `ABSENT` may be missing. Stores and returns nothing when `config_version` is not the
     latest version.
     """
-    params: dict[str, Any] = {
-        "config_version": config_version,
-        "wake": wake,
-        "checking": int(checking),
-    }
+    params, parts = _filled(drafts, config_version, checking)
+    return _placed(run_hot("enqueue", params | {"wake": wake}, parts))
+
+
+def begin_enqueue(drafts: Sequence[dict[str, Any]], *, config_version: int) -> Trip[list[Placed]]:
+    """Begin to store drafts, as `enqueue` does, on a connection of the pool."""
+    params, parts = _filled(drafts, config_version, Checking.NONE)
+    return begin_one("enqueue", params | {"wake": True}, parts).then(_placed)
+
+
+def _filled(
+    drafts: Sequence[dict[str, Any]], config_version: int, checking: Checking
+) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
+    """Return the parameters of the statement, and its parts."""
+    params: dict[str, Any] = {"config_version": config_version, "checking": int(checking)}
     if len(drafts) == 1 and checking is Checking.NONE:
         params |= ABSENT
         params |= {k: v.decode() if type(v) is bytes else v for k, v in drafts[0].items()}
-        parts = ONE
-    elif checking is Checking.NONE:
+        return params, ONE
+    if checking is Checking.NONE:
         params["drafts"], params["kinds"] = _divided(drafts)
-        parts = MANY
-    else:
-        params["drafts"] = orjson.dumps(drafts, default=orjson.Fragment).decode()
-        parts = UNIQUE
-    rows = run_hot("enqueue", params, parts, on)
+        return params, MANY
+    params["drafts"] = orjson.dumps(drafts, default=orjson.Fragment).decode()
+    return params, UNIQUE
+
+
+def _placed(rows: Sequence[Any]) -> list[Placed]:
     return [Placed(row[0], row[1], rows[0][2], *row[3:]) for row in rows]
 
 

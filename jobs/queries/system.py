@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models.functions import Now
 
-from jobs.queries.base import run, run_hot
+from jobs.queries.base import begin_one, run, run_hot
+from jobs.trips import Trip
 
 
 def outgrown(tables: Sequence[str]) -> list[str]:
@@ -43,8 +44,17 @@ MAX_SKEW_MS = 60_000
 
 def vitals(silence_ms: int, stale_ms: int) -> Vitals:
     """Return the health of the system; workers silent for `silence_ms` are not alive."""
-    params = {"silence_ms": silence_ms, "stale_ms": stale_ms, "skew_ms": MAX_SKEW_MS}
-    return Vitals(*run("vitals", params)[0])
+    return Vitals(*run("vitals", _bounds(silence_ms, stale_ms))[0])
+
+
+def begin_vitals(silence_ms: int, stale_ms: int) -> Trip[Vitals]:
+    """Begin to read the health, as `vitals` does, on a connection of the pool."""
+    trip = begin_one("vitals", _bounds(silence_ms, stale_ms))
+    return trip.then(lambda rows: Vitals(*rows[0]))
+
+
+def _bounds(silence_ms: int, stale_ms: int) -> dict[str, int]:
+    return {"silence_ms": silence_ms, "stale_ms": stale_ms, "skew_ms": MAX_SKEW_MS}
 
 
 def tick(*loops: str) -> None:

@@ -115,17 +115,30 @@ class Connection(psycopg.Connection[Any]):
 
     def within(self, seconds: float | None, run: Callable[[], T]) -> T:
         """Call a function that waits for the server, within a time bound. Raises NoAnswer."""
-        if seconds is None:
-            return run()
-        _waiting[self] = monotonic() + seconds
+        self.begin_wait(seconds)
         try:
             return run()
         except psycopg.OperationalError as problem:
             if self.is_cut:
-                raise NoAnswer("the database did not answer in time") from problem
+                raise self.lost("") from problem
             raise
         finally:
-            _waiting.pop(self, None)
+            self.end_wait()
+
+    def begin_wait(self, seconds: float | None) -> None:
+        """Bound the time until `end_wait`; None: no bound."""
+        if seconds is not None:
+            _waiting[self] = monotonic() + seconds
+
+    def end_wait(self) -> None:
+        """End the bound of the wait."""
+        _waiting.pop(self, None)
+
+    def lost(self, message: str) -> psycopg.OperationalError:
+        """Return the error for an answer that cannot come any more."""
+        if self.is_cut:
+            return NoAnswer("the database did not answer in time")
+        return psycopg.OperationalError(message)
 
     def prove(self) -> None:
         """Get a first answer: a pooler accepts connections even if its database is frozen."""

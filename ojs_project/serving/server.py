@@ -1,9 +1,10 @@
 """Serves the connections of one process with a fixed number of threads.
 
-All threads wait for the same epoll instance. A thread that finds a connection readable reads and
-parses the bytes. If the request is complete, the same thread answers it: no request moves from one
-thread to another. Otherwise the connection waits again and no thread waits with it. A slow client
-thus costs memory, which is bounded, and time, which has deadlines.
+All threads wait for the same epoll instance, also for the answers of the statements that requests
+share. A thread that finds a connection readable reads and parses the bytes. If the request is
+complete, the same thread answers it: no request moves from one thread to another. Otherwise the
+connection waits again and no thread waits with it. A slow client thus costs memory, which is
+bounded, and time, which has deadlines.
 
 `threads` of the threads may answer requests at once, each with a connection to the database. One
 more may answer the probes that query the database. The last thread answers only `LIVE`: it reads,
@@ -33,7 +34,14 @@ from jobs.domain.errors import (
     RequestTimeout,
 )
 from jobs.fastpath.application import LATER
-from jobs.gather import PATIENCE_S, is_crowded, prepare_wait, start_collected, start_late
+from jobs.gather import (
+    PATIENCE_S,
+    is_crowded,
+    prepare_wait,
+    start_collected,
+    start_late,
+    watch_by,
+)
 from ojs_project.serving.connections import Connection, base_environ
 from ojs_project.serving.limits import Limits
 from ojs_project.serving.listeners import Listeners
@@ -42,6 +50,7 @@ from ojs_project.serving.request_queue import RequestQueue
 from ojs_project.serving.requests import Environ, Held, Reader, Request
 from ojs_project.serving.responses import Headers, Started, refusal, whole
 from ojs_project.serving.streams import Stream
+from ojs_project.serving.trips import Trips
 
 logger = logging.getLogger("ojs.http")
 
@@ -78,6 +87,7 @@ class Server:
         self._listeners = Listeners(
             listeners, self._epoll, tls, begin=self._welcome, evict=self._register.evict
         )
+        self._trips = Trips(self._epoll, threads + 2)
         self._woken = os.eventfd(0, os.EFD_NONBLOCK)
         self._is_over = self._is_draining = False
         self._baton = threading.Lock()  # of the thread that waits for events and handles them
@@ -90,6 +100,7 @@ class Server:
         """Start the threads."""
         self._epoll.register(self._woken, select.EPOLLIN)
         self._listeners.start()
+        watch_by(self._trips)
         for thread in self._pool:
             thread.start()
 
@@ -114,6 +125,8 @@ class Server:
         os.eventfd_write(self._woken, 1)
         for thread in self._pool:
             thread.join(END_S)
+        watch_by(None)
+        self._trips.finish()
         for connection in list(self._register.connections.values()):
             self._register.close(connection)
         if not any(thread.is_alive() for thread in self._pool):
@@ -133,13 +146,16 @@ class Server:
     # --- threads ----------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        poll, take, listeners = self._epoll.poll, self._register.take, self._listeners
+        poll, take = self._epoll.poll, self._register.take
+        listeners, trips = self._listeners, self._trips
         while not self._is_over:
             for number, _ in self._events(poll):
                 connection = take(number)
                 try:
                     if connection is not None:
                         self._go_on(connection)
+                    elif number in trips:
+                        trips.go_on(number)
                     elif number in listeners:
                         listeners.accept(number)
                 except Exception:
@@ -157,7 +173,7 @@ class Server:
         if events := poll(0, 1):  # requests that have arrived join the statements
             return events
         start_collected()
-        if not baton.is_held():  # a statement took long
+        if not baton.is_held():  # a statement took long that nobody watches
             return []
         events = poll(PATIENCE_S if is_crowded() else -1, 1)
         start_late()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
@@ -26,9 +26,15 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import configuration, lanes
 from jobs.services.outcome.ack import Ack, ack_soon
 from jobs.services.read.show import show_soon
+from jobs.trips import Trip
 from tests.concurrency import DEADLINE_S, at_once, threads
 from tests.factories import DraftFactory, JobFactory
 from tests.processes import until
+
+
+def trips(run: Callable[[Sequence[int]], Sequence[int]]) -> Callable[..., Trip[Sequence[int]]]:
+    """Return the function that begins trips; each of them runs `run` when its result is read."""
+    return lambda items: Trip(None, lambda: run(items))
 
 
 class Road:
@@ -69,7 +75,7 @@ def behind(
 
 def test_who_comes_alone_goes_at_once(road: Road) -> None:
     road.is_open.set()
-    gathering = Gathering(road)
+    gathering = Gathering(trips(road))
 
     assert [gathering.ask(1), gathering.ask(2)] == [10, 20]
 
@@ -77,7 +83,7 @@ def test_who_comes_alone_goes_at_once(road: Road) -> None:
 
 
 def test_who_comes_meanwhile_goes_together_and_gets_its_own_answer(road: Road) -> None:
-    gathering = Gathering(road)
+    gathering = Gathering(trips(road))
     with threads(4) as start:
         going = behind(gathering, start)
         road.is_open.set()
@@ -89,7 +95,7 @@ def test_who_comes_meanwhile_goes_together_and_gets_its_own_answer(road: Road) -
 
 
 def test_a_refusal_of_one_is_not_that_of_the_others(road: Road) -> None:
-    gathering = Gathering(road, common=ConnectionError)
+    gathering = Gathering(trips(road), common=ConnectionError)
     road.fails[3] = ValueError("three")
     with threads(4) as start:
         going = behind(gathering, start)
@@ -104,7 +110,7 @@ def test_a_refusal_of_one_is_not_that_of_the_others(road: Road) -> None:
 
 
 def test_what_fails_for_all_fails_once(road: Road) -> None:
-    gathering = Gathering(road, common=ConnectionError)
+    gathering = Gathering(trips(road), common=ConnectionError)
     road.fails[3] = ConnectionError("away")
     with threads(4) as start:
         going = behind(gathering, start)
@@ -122,7 +128,7 @@ def test_nobody_waits_longer_than_patience_lasts(
     road: Road, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gather, "PATIENCE_S", 0)
-    gathering = Gathering(road)
+    gathering = Gathering(trips(road))
     with threads(2) as start:
         going = [start(lambda: gathering.ask(1)), start(lambda: gathering.ask(2))]
         until(lambda: len(road.groups) == 2)  # both requests run and block
@@ -140,7 +146,7 @@ def test_many_threads_get_each_their_own_answers() -> None:
         seen.extend(items)
         return [item * 10 for item in items]
 
-    gathering = Gathering(run)
+    gathering = Gathering(trips(run))
 
     def ask(thread: int) -> None:
         for n in range(500):
@@ -202,9 +208,9 @@ def asked(gathering: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any
 
     def keep(asked: Any) -> Any:
         seen.extend(asked)
-        return insert._store_gathered(asked)
+        return insert._begin(asked)
 
-    monkeypatch.setattr(insert.gathering, "_run", keep)
+    monkeypatch.setattr(insert.gathering, "_begin", keep)
     put(queue="first")
     version, row = seen[0]
 
@@ -220,7 +226,7 @@ def test_a_group_is_one_statement_and_keeps_what_each_request_says(
     with connection_pool.borrowed() as lent:
         pass  # the pool lends this connection next
     with CaptureQueriesContext(lent) as captured:
-        stored = insert._store_gathered([asked(request_id="req_a"), asked(request_id="req_b")])
+        stored = insert._begin([asked(request_id="req_a"), asked(request_id="req_b")]).result()
 
     assert len(captured) == 1
     assert [[one.n for one in placed] for placed in stored] == [[0], [0]]
@@ -234,7 +240,7 @@ def test_only_enqueues_with_the_latest_version_are_stored(
 ) -> None:
     group = [asked(older=n) for n in older]
 
-    placed = insert._store_gathered(group)
+    placed = insert._begin(group).result()
 
     assert [len(places) for places in placed] == [0 if n else 1 for n in older]
     wanted = {row["id"] for n, (_, row) in zip(older, group, strict=True) if not n}
@@ -328,7 +334,7 @@ def collected(gathering: Gathering[int, int], *items: int) -> list[int]:
 
 def test_items_of_one_thread_are_collected_until_it_starts_them(road: Road) -> None:
     road.is_open.set()
-    gathering = Gathering(road)
+    gathering = Gathering(trips(road))
     answers = collected(gathering, 1, 2, 3)
     assert (answers, road.groups) == ([], [])
 
@@ -339,7 +345,7 @@ def test_items_of_one_thread_are_collected_until_it_starts_them(road: Road) -> N
 
 
 def test_items_that_come_meanwhile_follow_in_the_same_thread(road: Road) -> None:
-    gathering = Gathering(road)
+    gathering = Gathering(trips(road))
     answers = collected(gathering, 1)
     with threads(1) as start:
         leading = start(gather.start_collected)
@@ -356,7 +362,7 @@ def test_items_that_come_meanwhile_follow_in_the_same_thread(road: Road) -> None
 
 
 def test_a_waiting_thread_takes_over_the_items_that_wait_with_it(road: Road) -> None:
-    gathering = Gathering(road)
+    gathering = Gathering(trips(road))
     with threads(2) as start:
         first = start(lambda: gathering.ask(1))
         until(lambda: gathering._under_way == 1)
@@ -374,7 +380,7 @@ def test_items_do_not_wait_longer_than_patience_lasts(
     road: Road, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gather, "PATIENCE_S", 0)
-    gathering = Gathering(road)
+    gathering = Gathering(trips(road))
     with threads(2) as start:
         first = start(lambda: gathering.ask(1))
         until(lambda: gathering._under_way == 1)
@@ -393,7 +399,7 @@ def test_items_do_not_wait_longer_than_patience_lasts(
 def test_a_refused_item_gets_its_own_problem(road: Road) -> None:
     road.is_open.set()
     road.fails[2] = ValueError("two")
-    gathering = Gathering(road)
+    gathering = Gathering(trips(road))
     outcomes: list[Any] = []
     for item in (1, 2):
         gathering.submit(item, outcomes.append)
@@ -407,7 +413,7 @@ def test_a_refused_item_gets_its_own_problem(road: Road) -> None:
 
 def test_a_later_result_is_made_of_its_parts(road: Road) -> None:
     road.is_open.set()
-    later = gather.Later(Gathering(road), 4, lambda outcome: outcome() + 1).then(str)
+    later = gather.Later(Gathering(trips(road)), 4, lambda outcome: outcome() + 1).then(str)
     found: list[str] = []
 
     later.submit(lambda outcome: found.append(outcome()))
@@ -470,11 +476,11 @@ def test_fetches_that_come_together_are_one_run_of_the_gathering(
 ) -> None:
     sizes: list[int] = []
 
-    def each(calls: Sequence[queries.Claim]) -> list[queries.Claimed | Exception]:
+    def begin(calls: Sequence[queries.Claim]) -> Trip[list[queries.Claimed | Exception]]:
         sizes.append(len(calls))
-        return queries.claim_each(calls)
+        return queries.begin_claims(calls)
 
-    monkeypatch.setattr(dispatch._first_claims, "_run", each)
+    monkeypatch.setattr(dispatch._first_claims, "_begin", begin)
 
     fetched(*[FetchRequest(("hot",), 1) for _ in range(5)])
 
@@ -505,14 +511,40 @@ def test_an_error_of_a_shared_claim_is_the_error_of_its_fetch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     put(queue="hot")
-    monkeypatch.setattr(
-        dispatch._first_claims, "_run", lambda calls: [BackendError("no"), queries.claim(*calls[1])]
-    )
+
+    def begin(calls: Sequence[queries.Claim]) -> Trip[list[queries.Claimed | Exception]]:
+        return queries.begin_claims(calls[1:]).then(lambda found: [BackendError("no"), *found])
+
+    monkeypatch.setattr(dispatch._first_claims, "_begin", begin)
 
     refused, claimed = fetched(FetchRequest(("hot",), 1), FetchRequest(("hot",), 1))
 
     assert isinstance(refused, BackendError)
     assert len(ids_of([claimed])[0]) == 1
+
+
+@pytest.mark.usefixtures("serving")
+@pytest.mark.parametrize("kind", [OperationalError, InterfaceError])
+def test_no_shared_claim_is_repeated_after_an_error_of_the_connection(
+    kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(queue="hot")
+    begun: list[int] = []
+
+    def begin(calls: Sequence[queries.Claim]) -> Trip[list[queries.Claimed | Exception]]:
+        begun.append(len(calls))
+
+        def lost(_: object) -> list[queries.Claimed | Exception]:
+            raise kind("the connection is lost")
+
+        return queries.begin_claims(calls).then(lost)
+
+    monkeypatch.setattr(dispatch._first_claims, "_begin", begin)
+
+    found = fetched(FetchRequest(("hot",), 1), FetchRequest(("hot",), 1))
+
+    assert [type(one) for one in found] == [kind, kind]
+    assert begun == [2]
 
 
 @pytest.mark.usefixtures("serving")

@@ -253,7 +253,7 @@ def test_hot_statements_are_counted_as_others_are(statements: Statements) -> Non
 
 def divide_each(statements: Statements, *divisors: int) -> list[Any]:
     """Run the statement that divides once for each divisor; errors appear as their class."""
-    found = statements.hot_rows_each("divide", [{"by": by} for by in divisors], connection)
+    found = statements.begin_each("divide", [{"by": by} for by in divisors], connection).result()
     return [type(one) if isinstance(one, Exception) else one for one in found]
 
 
@@ -269,8 +269,10 @@ def test_more_statements_than_the_sockets_hold_are_one_round_trip(tmp_path: Path
     (tmp_path / "long.sql").write_text("SELECT %(text)s::text")
     texts = [str(n) * 100_000 for n in range(10)] * 10
 
-    found = Statements(tmp_path).hot_rows_each(
-        "long", [{"text": text} for text in texts], connection
+    found = (
+        Statements(tmp_path)
+        .begin_each("long", [{"text": text} for text in texts], connection)
+        .result()
     )
 
     assert found == [[(text,)] for text in texts]
@@ -285,8 +287,8 @@ def test_a_failed_statement_of_a_round_trip_fails_alone(statements: Statements) 
 def test_each_statement_of_a_round_trip_is_a_transaction(tmp_path: Path) -> None:
     (tmp_path / "stamp.sql").write_text("SELECT pg_current_xact_id()::text, %(n)s::int")
 
-    found: Any = Statements(tmp_path).hot_rows_each(
-        "stamp", [{"n": n} for n in range(3)], connection
+    found: Any = (
+        Statements(tmp_path).begin_each("stamp", [{"n": n} for n in range(3)], connection).result()
     )
 
     assert [n for [(_, n)] in found] == [0, 1, 2]
@@ -296,7 +298,7 @@ def test_each_statement_of_a_round_trip_is_a_transaction(tmp_path: Path) -> None
 def test_statements_of_a_round_trip_are_repeated_when_their_function_was_replaced(
     upgraded: Statements,
 ) -> None:
-    found = upgraded.hot_rows_each("called", [{"missing": "1"}, {"missing": "0"}], connection)
+    found = upgraded.begin_each("called", [{"missing": "1"}, {"missing": "0"}], connection).result()
 
     assert found == [[(3,)], [(2,)]]
 
@@ -316,9 +318,9 @@ def test_a_lost_connection_keeps_the_rows_that_arrived(tmp_path: Path) -> None:
     (tmp_path / "broken.sql").write_text(BROKEN)
     statements = Statements(tmp_path)
 
-    found = statements.hot_rows_each(
+    found = statements.begin_each(
         "broken", [{"is_last": False}, {"is_last": True}, {"is_last": False}], connection
-    )
+    ).result()
 
     assert found[0] == []
     assert [type(one) for one in found[1:]] == [OperationalError, OperationalError]

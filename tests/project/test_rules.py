@@ -351,6 +351,7 @@ WHILE = {
     "ojs_project/serving/listeners.py": SHRINKS,
     "ojs_project/serving/request_queue.py": SHRINKS,
     "ojs_project/serving/server.py": THREAD,
+    "ojs_project/serving/trips.py": SHRINKS,
     "ojs_project/serving/worker.py": THREAD,
     "ojs_project/supervisor.py": THREAD,
     "scheduling/domain/cron.py": GENERATOR,

@@ -11,7 +11,7 @@ These functions are generators (`Claims`). They yield each call of the claim and
 the first claims of several requests can run in one round trip.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -80,14 +80,8 @@ def _may_share(call: queries.Claim) -> bool:
     return plan.pool_cap is None and not plan.rotation and not plan.scopes and is_usable()
 
 
-def _claim_each(calls: Sequence[queries.Claim]) -> list[queries.Claimed | Exception]:
-    if len(calls) == 1:
-        return [queries.claim(*calls[0])]
-    return queries.claim_each(calls)
-
-
 # After an error of the connection no claim runs again: it may have handed out its jobs.
-_first_claims = Gathering(_claim_each, (OperationalError, InterfaceError))
+_first_claims = Gathering(queries.begin_claims, (OperationalError, InterfaceError))
 
 
 def _finished(claims: Claims, claimed: queries.Claimed | None = None) -> queries.Claimed:

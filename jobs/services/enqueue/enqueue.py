@@ -16,7 +16,7 @@ from jobs.extensions import EnqueueHooks, implementers
 from jobs.gather import Later
 from jobs.middleware import Wrapper, enqueue_wrappers
 from jobs.repeat import repeated
-from jobs.services.enqueue import backpressure, dedupe, single
+from jobs.services.enqueue import backpressure, dedupe, plain
 from jobs.services.enqueue.resolve_times import resolve_times
 from jobs.services.enqueue.store import store
 
@@ -47,10 +47,34 @@ def enqueue_soon(draft: JobDraft, caller: Caller) -> Later[Job | None] | Job | N
     (prepared,) = prepared_drafts([draft], caller)
     if prepared is None:
         return None
-    begun = single.begin(prepared, caller)
+    begun = plain.begin(prepared, caller)
     if begun is None:
         return _enqueued([draft], [prepared], caller)[0]
     return begun.then(lambda job: job or _enqueued([draft], [prepared], caller)[0])
+
+
+def enqueue_batch_soon(
+    drafts: Sequence[JobDraft], caller: Caller
+) -> Later[list[Job | None]] | list[Job | None]:
+    """Begin to store the drafts of a request, as `enqueue` does.
+
+    Raises OJSError as `enqueue` does, now or with the later result.
+    """
+    if spans.are_made():
+        return enqueue(drafts, caller)
+    prepared = prepared_drafts(drafts, caller)
+    kept = [draft for draft in prepared if draft is not None]
+    begun = plain.begin_batch(kept, caller) if kept else None
+    if begun is None:
+        return _enqueued(drafts, prepared, caller)
+
+    def finish(jobs: list[Job] | None) -> list[Job | None]:
+        if jobs is None:
+            return _enqueued(drafts, prepared, caller)
+        stored = iter(jobs)
+        return [None if draft is None else next(stored) for draft in prepared]
+
+    return begun.then(finish)
 
 
 def _enqueued(

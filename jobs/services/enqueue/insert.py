@@ -10,7 +10,7 @@ from typing import Any
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
 
 from jobs import queries
-from jobs.connection_pool import borrowed, is_usable
+from jobs.connection_pool import is_usable
 from jobs.domain.claim import LaneKey
 from jobs.domain.draft import JobDraft
 from jobs.domain.errors import Duplicate
@@ -23,9 +23,11 @@ from jobs.gather import Gathering
 from jobs.queries import Checking
 from jobs.services.enqueue import unique
 from jobs.services.lanes import configuration, lanes, limits
+from jobs.trips import Trip
 
 AVAILABLE = CODES[State.AVAILABLE]
 TRIES = 3  # how often a stale lane cache is refilled before the error is raised
+BATCHES = 4  # requests with many drafts whose statements run at the same time
 
 
 def insert(
@@ -177,25 +179,31 @@ def _may_gather(draft: JobDraft) -> bool:
     return not draft.id_given and is_usable()
 
 
-def _store_gathered(
-    asked: Sequence[tuple[int, dict[str, Any]]],
-) -> list[list[queries.Placed]]:
-    """Store rows, each with its configuration version; rows of an older version are not stored."""
-    with borrowed() as lent:
-        if len(asked) == 1:
-            version, row = asked[0]
-            return [queries.enqueue([row], config_version=version, wake=True, on=lent)]
-        latest = max(version for version, _ in asked)
-        places = [place for place, (version, _) in enumerate(asked) if version == latest]
-        rows = [asked[place][1] | {"n": n} for n, place in enumerate(places)]
-        stored = queries.enqueue(rows, config_version=latest, wake=True, on=lent)
-    placed: list[list[queries.Placed]] = [[] for _ in asked]
-    for one in stored:
-        placed[places[one.n]] = [one._replace(n=0)]
-    return placed
+def _begin(asked: Sequence[tuple[int, dict[str, Any]]]) -> Trip[list[list[queries.Placed]]]:
+    """Begin to store rows with their configuration versions; not rows of an older version."""
+    latest = max(version for version, _ in asked)
+    places = [place for place, (version, _) in enumerate(asked) if version == latest]
+    rows = [asked[place][1] | {"n": n} for n, place in enumerate(places)]
+
+    def read(stored: Sequence[queries.Placed]) -> list[list[queries.Placed]]:
+        placed: list[list[queries.Placed]] = [[] for _ in asked]
+        for one in stored:
+            placed[places[one.n]] = [one._replace(n=0)]
+        return placed
+
+    return queries.begin_enqueue(rows, config_version=latest).then(read)
 
 
-gathering = Gathering(_store_gathered, OperationalError)
+def _begin_batch(
+    asked: Sequence[tuple[int, list[dict[str, Any]]]],
+) -> Trip[list[list[queries.Placed]]]:
+    """Begin to store the rows of one request with its configuration version."""
+    ((version, rows),) = asked
+    return queries.begin_enqueue(rows, config_version=version).then(lambda placed: [placed])
+
+
+gathering = Gathering(_begin, OperationalError)
+batches = Gathering(_begin_batch, OperationalError, most=1, at_once=BATCHES)
 
 
 def job_of(draft: JobDraft, text: Written, place: queries.Placed) -> Job:

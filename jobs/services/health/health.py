@@ -1,20 +1,23 @@
 """Collect facts for health, readiness and the manifest. Spec: contract 3.8, 32.1."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from time import monotonic, perf_counter
 
 from django.db import DatabaseError, InterfaceError, connection
 
-from jobs import queries
+from jobs import connection_pool, queries
 from jobs.bounds import answered_within
 from jobs.conf import conf
+from jobs.connection_pool import is_usable
 from jobs.domain.sqlstates import READ_ONLY
+from jobs.gather import Gathering, Later, Outcome
 from jobs.models import LoopTick
 from jobs.services.storage import schema
 from jobs.services.storage.refused import lately
+from jobs.trips import Trip
 
 logger = logging.getLogger("ojs.health")
 STARTED = monotonic()
@@ -64,10 +67,47 @@ def health() -> Health:
         with answered_within(PROBE_S):
             vitals = queries.vitals(conf().worker_silence_ms, STALE_LOOP_MS)
     except (DatabaseError, InterfaceError) as problem:
-        return Health(0, type(problem).__name__, None)
+        return _unhealthy(problem)
+    if vitals.is_read_only and not connection.in_atomic_block:
+        connection.close()  # the next connection may lead to the server that took over
+    return _healthy(vitals, began)
+
+
+def health_soon() -> Later[Health] | Health:
+    """Begin to read the health, as `health` does; requests that come together get one answer."""
+    if not is_usable():
+        return health()
+
+    def finish(outcome: "Outcome[Health]") -> Health:
+        try:
+            return outcome()
+        except (DatabaseError, InterfaceError) as problem:
+            return _unhealthy(problem)
+
+    return Later(_looks, None, finish)
+
+
+def _begin(items: Sequence[None]) -> Trip[list[Health]]:
+    began = perf_counter()
+
+    def read(vitals: queries.Vitals) -> list[Health]:
+        if vitals.is_read_only:
+            connection_pool.close_idle()  # as in `health`
+        return [_healthy(vitals, began)] * len(items)
+
+    with answered_within(PROBE_S):
+        return queries.begin_vitals(conf().worker_silence_ms, STALE_LOOP_MS).then(read)
+
+
+_looks = Gathering(_begin, (DatabaseError, InterfaceError))
+
+
+def _unhealthy(problem: Exception) -> Health:
+    return Health(0, type(problem).__name__, None)
+
+
+def _healthy(vitals: queries.Vitals, began: float) -> Health:
     if vitals.is_read_only:
-        if not connection.in_atomic_block:
-            connection.close()  # the next connection may lead to the server that took over
         return Health(0, READ_ONLY.message, None)
     return Health(max(1, round((perf_counter() - began) * 1000)), None, vitals, lately())
 

@@ -15,6 +15,7 @@ from jobs.gather import Gathering, Later
 from jobs.repeat import repeated
 from jobs.services.outcome.follow import follow
 from jobs.services.outcome.refusal import refusals
+from jobs.trips import Trip
 
 
 class Ack(NamedTuple):
@@ -68,17 +69,17 @@ def ack_soon(item: Ack) -> Later[queries.Completed | OJSError] | queries.Complet
     return Later(_acks, item, lambda outcome: outcome() or ack([item])[0])
 
 
-def _complete(acks: Sequence[Ack]) -> list[queries.Completed | None]:
+def _begin(acks: Sequence[Ack]) -> Trip[list[queries.Completed | None]]:
     first = {item.job_id: item for item in reversed(acks)}
-    rows, _ = queries.complete(
-        _rows(list(first.values())), watched=False, heard_ms=conf().heard_ms,
-        skips_locked=len(acks) > 1,
-    )  # fmt: skip
-    done = {row.id: row for row in rows}
-    return [done.get(item.job_id) if first[item.job_id] is item else None for item in acks]
+
+    def read(found: tuple[list[queries.Completed], list[str]]) -> list[queries.Completed | None]:
+        done = {row.id: row for row in found[0]}
+        return [done.get(item.job_id) if first[item.job_id] is item else None for item in acks]
+
+    return queries.begin_complete(_rows(list(first.values())), heard_ms=conf().heard_ms).then(read)
 
 
-_acks = Gathering(_complete, OperationalError)
+_acks = Gathering(_begin, OperationalError)
 
 
 def _complete_watched(acks: Sequence[Ack]) -> list[queries.Completed]:

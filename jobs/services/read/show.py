@@ -11,6 +11,7 @@ from jobs.domain.ids import is_id
 from jobs.domain.job import Job, JobKind
 from jobs.gather import Gathering, Later, Outcome
 from jobs.models import Job as Row
+from jobs.trips import Trip
 
 
 def show(job_id: str) -> Job:
@@ -35,12 +36,12 @@ def show_soon(job_id: str) -> Later[Job] | Job:
     return Later(_reads, job_id, finish)
 
 
-def _read(ids: Sequence[str]) -> list[Job | None]:
-    found = queries.jobs(list(dict.fromkeys(ids)))
-    return [found.get(job_id) for job_id in ids]
+def _begin(ids: Sequence[str]) -> Trip[list[Job | None]]:
+    trip = queries.begin_jobs(list(dict.fromkeys(ids)))
+    return trip.then(lambda found: [found.get(job_id) for job_id in ids])
 
 
-_reads = Gathering(_read, OperationalError)
+_reads = Gathering(_begin, OperationalError)
 
 
 def show_many(ids: Sequence[str]) -> list[Job]:

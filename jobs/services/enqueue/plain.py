@@ -1,18 +1,22 @@
-"""Store one plain draft: no fingerprint, limit, bound, id of its producer, or new lane.
+"""Store plain drafts: no fingerprint, limit, bound, id of its producer, or new lane.
 
-Most requests bring such a draft. It takes one statement, which drafts of other requests may share.
+Most requests bring such drafts. They take one statement, and nobody waits for it in the server
+(jobs/gather.py). A request of one draft may share the statement with drafts of other requests.
 Every other draft takes the way of store.py.
 """
+
+from collections.abc import Sequence
 
 from django.db import DatabaseError
 
 from jobs import extensions
 from jobs.connection_pool import is_usable
 from jobs.domain.caller import Caller
+from jobs.domain.claim import LaneKey
 from jobs.domain.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
-from jobs.domain.written import written
+from jobs.domain.written import Writer, written
 from jobs.extensions import EnqueueHooks, implementers
 from jobs.gather import Later, Outcome
 from jobs.queries import Placed
@@ -30,12 +34,10 @@ def begin(draft: JobDraft, caller: Caller) -> Later[Job | None] | None:
     config = configuration.cache.latest
     if config is None or not _may_be_plain(draft, config):
         return None
-    try:
-        (draft,) = configuration.apply(config, [draft])
-        if _is_examined([draft], caller, config.version):
-            return None
-    except OJSError:  # the other way reports it
+    found = _admitted([draft], caller, config)
+    if found is None:
         return None
+    (draft,) = found
     lane_id = lanes.cached(insert.key_of(draft, None, config.types))
     if lane_id is None:
         return None
@@ -47,6 +49,58 @@ def begin(draft: JobDraft, caller: Caller) -> Later[Job | None] | None:
         return insert.job_of(draft, text, placed[0]) if placed else None
 
     return Later(insert.gathering, (config.version, row), finish)
+
+
+def begin_batch(drafts: Sequence[JobDraft], caller: Caller) -> Later[list[Job] | None] | None:
+    """Return the later jobs of a request's prepared drafts; None: not all drafts are plain.
+
+    The result is None in the same case as that of `begin`.
+    """
+    config = configuration.cache.latest
+    if config is None or not all(_may_be_plain(draft, config) for draft in drafts):
+        return None
+    found = _admitted(drafts, caller, config)
+    lane_ids = found and _lane_ids(found, config)
+    if not found or not lane_ids:
+        return None
+    writer = Writer()
+    texts = [writer.written(draft) for draft in found]
+    rows = [
+        insert.row_of(n, draft, text, lane_id, caller.request_id)
+        for n, (draft, text, lane_id) in enumerate(zip(found, texts, lane_ids, strict=True))
+    ]
+
+    def finish(outcome: "Outcome[list[Placed]]") -> "list[Job] | None":
+        placed = _placed(outcome)
+        return [insert.job_of(found[row.n], texts[row.n], row) for row in placed] or None
+
+    return Later(insert.batches, (config.version, rows), finish)
+
+
+def _admitted(
+    drafts: Sequence[JobDraft], caller: Caller, config: configuration.Configuration
+) -> list[JobDraft] | None:
+    """Apply the configuration, and set version keys; None: an extension examines a draft."""
+    try:
+        applied = configuration.apply(config, drafts)
+        return None if _is_examined(applied, caller, config.version) else applied
+    except OJSError:  # the other way reports it
+        return None
+
+
+def _lane_ids(drafts: Sequence[JobDraft], config: configuration.Configuration) -> list[int] | None:
+    """Return the lane of each draft; None: this process does not know all of them."""
+    known: dict[LaneKey, int | None] = {}
+    found: list[int] = []
+    for draft in drafts:
+        key = insert.key_of(draft, None, config.types)
+        if key not in known:
+            known[key] = lanes.cached(key)
+        lane_id = known[key]
+        if lane_id is None:
+            return None
+        found.append(lane_id)
+    return found
 
 
 def _may_be_plain(draft: JobDraft, config: configuration.Configuration) -> bool:

@@ -1,0 +1,52 @@
+"""The round trips to the database that the threads of a process watch with their clients."""
+
+import select
+from collections.abc import Callable
+
+from jobs.trips import Line
+from ojs_project.serving.register import READABLE
+
+
+class Trips:
+    """Trips whose answers are missing, by the numbers of their sockets."""
+
+    def __init__(self, epoll: select.epoll, most: int) -> None:
+        """Begin without a trip. Each trip has a connection to the database: `most` bounds them."""
+        self._epoll, self._most = epoll, most
+        self._watched: dict[int, tuple[Line, Callable[[], None]]] = {}
+
+    def __contains__(self, number: int) -> bool:
+        """Return whether a file descriptor is that of a trip."""
+        return number in self._watched
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more trip may begin."""
+        return len(self._watched) < self._most
+
+    def watch(self, line: Line, arrived: Callable[[], None]) -> None:
+        """Call `arrived` in the thread that reads the last part of the answer."""
+        number = line.fileno()
+        self._watched[number] = line, arrived
+        self._wait(number)
+
+    def go_on(self, number: int) -> None:
+        """Read what has arrived."""
+        line, arrived = self._watched[number]
+        if line.is_over():
+            del self._watched[number]
+            arrived()
+        else:
+            self._wait(number)
+
+    def finish(self) -> None:
+        """Wait for all trips."""
+        while self._watched:
+            _, (_, arrived) = self._watched.popitem()
+            arrived()
+
+    def _wait(self, number: int) -> None:
+        try:
+            self._epoll.modify(number, READABLE)
+        except FileNotFoundError:  # a new connection
+            self._epoll.register(number, READABLE)
