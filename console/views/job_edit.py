@@ -14,12 +14,12 @@ from console.one_job import OfOneJob
 from jobs.api.job_codec import decode_job, encode_job
 from jobs.api.override import decode_override
 from jobs.api.schemas.jobs import JOB_REQUEST_MEMBERS
-from jobs.domain import jsonio
-from jobs.domain.bulk import REVIVED
 from jobs.domain.errors import InvalidRequest, OJSError
 from jobs.domain.job import Job
-from jobs.domain.priorities import read_priority
+from jobs.domain.outcome.bulk import REVIVED
 from jobs.domain.states import state_of
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.priorities import read_priority
 from jobs.services.audit.audit import audited
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.operate import operate

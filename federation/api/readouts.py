@@ -13,7 +13,7 @@ from federation.services.replication.lag import lags_ms
 from jobs.api.answer import Answer
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, TIME, array, integer, maybe, obj, text
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 
 EXTENSION = "federation"
 BACKENDS = obj(

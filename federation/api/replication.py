@@ -16,7 +16,7 @@ from federation.services.replication.replication import replication_config, requ
 from jobs.api.answer import Answer
 from jobs.api.openapi import operation
 from jobs.api.schemas import ID
-from jobs.domain import jsonio
+from jobs.domain.wire import jsonio
 
 EXTENSION = "federation"
 

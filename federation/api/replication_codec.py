@@ -38,10 +38,10 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.domain.errors import InvalidRequest, OJSError
-from jobs.domain.ids import is_id
-from jobs.domain.priorities import MAX_PRIORITY
-from jobs.domain.times import parse_time
-from jobs.domain.wire_bounds import MAX_INT, MAX_TENANT, MAX_WHOLE
+from jobs.domain.wire.bounds import MAX_INT, MAX_TENANT, MAX_WHOLE
+from jobs.domain.wire.ids import is_id
+from jobs.domain.wire.priorities import MAX_PRIORITY
+from jobs.domain.wire.times import parse_time
 
 T = TypeVar("T")
 

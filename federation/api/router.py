@@ -29,12 +29,12 @@ from jobs.api.openapi import operation
 from jobs.api.problems import error_body
 from jobs.api.schemas import OBJECT, PROBLEM, TYPE, array, component, integer, obj, text
 from jobs.api.schemas.jobs import JOB, JOB_REQUEST
-from jobs.domain import jsonio
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import BulkFailed, InvalidRequest, OJSError, TenantMismatch
 from jobs.domain.job import Job
-from jobs.domain.names import VERSIONED_TYPE_PATTERN as VERSIONED_TYPE
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.names import VERSIONED_TYPE_PATTERN as VERSIONED_TYPE
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.enqueue_each import enqueue_each
 

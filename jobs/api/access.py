@@ -9,10 +9,10 @@ from django.utils import timezone
 
 from jobs.api.session import staff
 from jobs.conf import conf
-from jobs.domain import keys
+from jobs.domain.access import keys
+from jobs.domain.access.permits import Required
 from jobs.domain.errors import PermissionDenied, TenantMismatch, Unauthenticated
 from jobs.domain.job import JobKind
-from jobs.domain.permits import Required
 from jobs.permits import table
 from jobs.services.access.api_keys import CachedKey, cache
 

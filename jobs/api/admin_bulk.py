@@ -10,8 +10,8 @@ from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, array, integer, obj, text
 from jobs.api.targets import MOST_MATCHES, decode_targets, require_covered, targets
-from jobs.domain.bulk import Verb
 from jobs.domain.errors import ConfirmationRequired
+from jobs.domain.outcome.bulk import Verb
 from jobs.services.operate.bulk import Report
 from jobs.services.operate.operate import many, matching
 

@@ -12,7 +12,7 @@ from django.http.response import ResponseHeaders
 
 from jobs.api.media import JSON_TYPE, OJS_TYPE, STREAM_TYPE
 from jobs.conf import conf
-from jobs.domain import jsonio
+from jobs.domain.wire import jsonio
 
 PASSING: Final = frozenset({429, 503, 504})  # statuses of temporary problems
 RETRY_AFTER: Final = "1"  # seconds, where a refusal has no time

@@ -28,9 +28,9 @@ from jobs.api.limiter import Allowance, limits_requests
 from jobs.api.openapi import OperationSchema
 from jobs.api.problems import as_ojs_error, error_response
 from jobs.conf import conf
-from jobs.domain import jsonio
-from jobs.domain.caller import Caller
-from jobs.domain.classified import SEEN, classification, redacted
+from jobs.domain.access.caller import Caller
+from jobs.domain.access.classified import SEEN, classification, redacted
+from jobs.domain.access.permits import Required, Tenants
 from jobs.domain.errors import (
     InvalidRequest,
     MethodNotAllowed,
@@ -39,8 +39,8 @@ from jobs.domain.errors import (
     PermissionDenied,
 )
 from jobs.domain.job import Job
-from jobs.domain.permits import Required, Tenants
-from jobs.domain.tracing import trace_context
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.tracing import trace_context
 from jobs.extensions import RequestHooks, implementers
 from jobs.metrics import observe_request
 from jobs.permits import table

@@ -17,12 +17,12 @@ from jobs.api.problems import error_body
 from jobs.api.schemas import BOOLEAN, PROBLEM, array, integer, maybe, obj, text
 from jobs.api.schemas.jobs import JOB, JOB_REQUEST
 from jobs.api.targets import MOST, MOST_MATCHES, decode_targets, limited, require_covered, targets
-from jobs.domain import jsonio
-from jobs.domain.bulk import ALLOWED_TO_CLIENTS, DEFAULTS, DONE, JobFilter, Verb
-from jobs.domain.draft import JobDraft
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import BulkFailed, Duplicate, InvalidRequest, OJSError
 from jobs.domain.job import Job
+from jobs.domain.outcome.bulk import ALLOWED_TO_CLIENTS, DEFAULTS, DONE, JobFilter, Verb
 from jobs.domain.states import State
+from jobs.domain.wire import jsonio
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.enqueue_each import enqueue_each
 from jobs.services.enqueue.idempotency import Reply, Ticket, once

@@ -37,11 +37,11 @@ from jobs.api.schemas import (
 )
 from jobs.api.schemas.jobs import JOB, JOB_ANSWER
 from jobs.api.targets import require_covered
-from jobs.domain.durations import format_duration, parse_short_duration
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.job import Job
-from jobs.domain.retention import Retention
-from jobs.domain.times import format_time
+from jobs.domain.outcome.retention import Retention
+from jobs.domain.wire.durations import format_duration, parse_short_duration
+from jobs.domain.wire.times import format_time
 from jobs.services.operate import operate
 from jobs.services.outcome.dead_letter import (
     DeadLetterFilter,

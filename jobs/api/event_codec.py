@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.domain.states import state_of
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.models import DEFAULT_TENANT
 from jobs.services.record.events import StoredEvent, event_name
 

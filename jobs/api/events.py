@@ -25,8 +25,8 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.domain.errors import InvalidRequest, PermissionDenied
-from jobs.domain.ids import is_id
-from jobs.domain.place import FIRST, read_place
+from jobs.domain.record.place import FIRST, read_place
+from jobs.domain.wire.ids import is_id
 from jobs.services.record.events import EventFilter, following, history, latest
 
 MAX_EVENTS = 1000

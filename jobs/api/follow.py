@@ -16,7 +16,7 @@ from jobs.api.frames import Render, dropped_frame, gap_frame, names, shutdown_fr
 from jobs.api.media import SERVED
 from jobs.conf import conf
 from jobs.domain.errors import RealtimeUnavailable
-from jobs.domain.place import FIRST, Place, read_place
+from jobs.domain.record.place import FIRST, Place, read_place
 from jobs.services.record.events import EventFilter, StoredEvent, following, kept
 from jobs.stream.feed import Feed
 from jobs.stream.places import Places

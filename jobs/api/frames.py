@@ -10,11 +10,11 @@ from typing import Any
 from django.utils import timezone
 
 from jobs.api.event_codec import encode_event
-from jobs.domain import jsonio
-from jobs.domain.events import NAMES, STATE_CHANGED, Kind, matches
-from jobs.domain.place import Place
+from jobs.domain.record.events import NAMES, STATE_CHANGED, Kind, matches
+from jobs.domain.record.place import Place
 from jobs.domain.states import state_of
-from jobs.domain.times import format_time
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.times import format_time
 from jobs.services.record.events import StoredEvent, is_excluded
 from jobs.stream.subscription import Dropped
 

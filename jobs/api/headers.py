@@ -11,8 +11,8 @@ from django.http.response import HttpResponseBase
 
 from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
 from jobs.domain.errors import InvalidRequest, Unsupported
-from jobs.domain.ids import request_id
-from jobs.domain.wire_bounds import MAX_REQUEST_ID
+from jobs.domain.wire.bounds import MAX_REQUEST_ID
+from jobs.domain.wire.ids import request_id
 
 MAX_BLOCK_S = 30
 SECONDS = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)

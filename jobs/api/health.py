@@ -11,7 +11,7 @@ from jobs.api.media import OJS_VERSION
 from jobs.api.openapi import operation
 from jobs.api.schemas import TIME, WORKER_ID, Schema, component, integer, maybe, obj, text
 from jobs.domain.errors import NotFound
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.services.health.health import Health, health, is_migrated, lacking, uptime_seconds
 from jobs.services.workers.draining import is_draining
 from jobs.services.workers.held import may_see

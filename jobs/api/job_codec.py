@@ -8,10 +8,11 @@ import orjson
 
 from jobs.api.members import list_of
 from jobs.conf import conf
-from jobs.domain.draft import JobDraft
-from jobs.domain.envelope import RequestParser, parse_job
+from jobs.domain.enqueue.draft import JobDraft
+from jobs.domain.envelope import parse_job
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.job import Job, ends_of
+from jobs.domain.request_parser import RequestParser
 from jobs.domain.states import CODES, State, state_of
 from jobs.services.lanes.envelopes import limits
 

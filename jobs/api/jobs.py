@@ -28,13 +28,13 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.jobs import JOB, JOB_ANSWER, JOB_ERROR, JOB_REQUEST, PRIORITY
-from jobs.domain.draft import JobDraft
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import LISTED, Duplicate, InvalidRequest, NotFound, OJSError
-from jobs.domain.ids import is_id
 from jobs.domain.job import Job, JobKind
 from jobs.domain.states import TERMINAL, State, state_of
-from jobs.domain.times import format_time
-from jobs.domain.wire_bounds import MAX_BATCH, MAX_RESULT_WAIT_S
+from jobs.domain.wire.bounds import MAX_BATCH, MAX_RESULT_WAIT_S
+from jobs.domain.wire.ids import is_id
+from jobs.domain.wire.times import format_time
 from jobs.gather import Later, now
 from jobs.metrics import observe_enqueue
 from jobs.services.dispatch.result import job_or_wait

@@ -20,10 +20,10 @@ from jobs.api.progress import encode_progress
 from jobs.api.schemas import text
 from jobs.api.streams import StreamView, is_end
 from jobs.conf import conf
-from jobs.domain.events import Kind
 from jobs.domain.job import Job
+from jobs.domain.record.events import Kind
 from jobs.domain.states import State, state_of
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.services.health.vitals import Vital, Vitals
 from jobs.services.read.show import show
 from jobs.services.record.events import EventFilter, StoredEvent, event_name, latest

@@ -15,7 +15,7 @@ from jobs.api.media import OJS_VERSION, SERVED
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, array, component, integer, obj, text
 from jobs.conf import conf
-from jobs.domain.wire_bounds import MAX_QUEUE, MAX_TYPE
+from jobs.domain.wire.bounds import MAX_QUEUE, MAX_TYPE
 from jobs.extensions import Facts, ReportHooks, implementers
 
 CORE_TIER: Final = "core"  # features that are no extension

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from jobs.domain.claim import POOL_PATTERN
+from jobs.domain.dispatch.claim import POOL_PATTERN
 from jobs.domain.errors import BatchTooLarge, InvalidRequest, OJSError, Unprocessable
-from jobs.domain.names import QUEUE_PATTERN
-from jobs.domain.priorities import parse_priority
-from jobs.domain.wire_bounds import MAX_WHOLE, MAX_WORKER_ID
+from jobs.domain.wire.bounds import MAX_WHOLE, MAX_WORKER_ID
+from jobs.domain.wire.names import QUEUE_PATTERN
+from jobs.domain.wire.priorities import parse_priority
 
 _T = TypeVar("_T")
 

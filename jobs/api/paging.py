@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from jobs.api.schemas import Schema, integer, text
 from jobs.domain.errors import InvalidRequest
-from jobs.domain.wire_bounds import MAX_OFFSET
+from jobs.domain.wire.bounds import MAX_OFFSET
 
 DEFAULT_LIMIT, MAX_LIMIT, MAX_DIGITS = 50, 200, 7
 LOWEST = {"per_page": 1, "limit": 1, "page": 1, "offset": 0}

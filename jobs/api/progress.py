@@ -24,11 +24,11 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.domain import jsonio
 from jobs.domain.errors import InvalidRequest, PayloadTooLarge, Unprocessable
 from jobs.domain.job import Job, JobKind
 from jobs.domain.states import state_of
-from jobs.domain.times import format_time
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.times import format_time
 from jobs.metrics import observe_progress
 from jobs.services.outcome.progress import Progress, progress_of, report
 

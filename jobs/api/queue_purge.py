@@ -11,10 +11,10 @@ from jobs.api.openapi import operation
 from jobs.api.queues import WAITING, checked_name
 from jobs.api.schemas import BOOLEAN, STATE, array, integer, obj, optional
 from jobs.api.schemas.queues import PERIOD
-from jobs.domain.caller import Caller
-from jobs.domain.durations import parse_period
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import ConfirmationRequired, InvalidRequest
 from jobs.domain.states import State
+from jobs.domain.wire.durations import parse_period
 from jobs.services.audit.audit import record
 from jobs.services.operate.queue_removal import purge
 

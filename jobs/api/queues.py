@@ -26,9 +26,9 @@ from jobs.api.schemas import (
 )
 from jobs.api.schemas.queues import CHANGE, CONFIG_CHANGE
 from jobs.domain.errors import InvalidRequest, NotFound
-from jobs.domain.names import QUEUE_PATTERN
 from jobs.domain.states import State
-from jobs.domain.times import format_time
+from jobs.domain.wire.names import QUEUE_PATTERN
+from jobs.domain.wire.times import format_time
 from jobs.models import Queue
 from jobs.services.audit.audit import record
 from jobs.services.lanes.queue_config import create

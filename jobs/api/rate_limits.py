@@ -23,10 +23,10 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.queues import LIMITS
-from jobs.domain.durations import format_duration
 from jobs.domain.errors import InvalidRequest, NotFound
-from jobs.domain.limits import KEY, LimitPolicy, parse_policy
-from jobs.domain.times import format_time, parse_time
+from jobs.domain.lanes.limits import KEY, LimitPolicy, parse_policy
+from jobs.domain.wire.durations import format_duration
+from jobs.domain.wire.times import format_time, parse_time
 from jobs.services.lanes import limits
 from jobs.services.lanes.limits import LimitState
 

@@ -23,8 +23,8 @@ from jobs.api.queues import checked_name
 from jobs.api.schemas import text
 from jobs.conf import conf
 from jobs.domain.errors import InvalidRequest
-from jobs.domain.events import STATE_CHANGED, Kind
-from jobs.domain.place import FIRST, read_place
+from jobs.domain.record.events import STATE_CHANGED, Kind
+from jobs.domain.record.place import FIRST, read_place
 from jobs.domain.states import CODES, TERMINAL
 from jobs.services.operate.queues import stats
 from jobs.services.record.events import EventFilter, StoredEvent, following, is_excluded, latest

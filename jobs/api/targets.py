@@ -8,14 +8,14 @@ from jobs.api.access import Principal
 from jobs.api.members import list_of, priority_of
 from jobs.api.schemas import OBJECT, QUEUE, SPAN, STATE, TIME, Schema, array, obj, optional, text
 from jobs.api.schemas.jobs import PRIORITY
-from jobs.domain.bulk import JobFilter
-from jobs.domain.durations import parse_period
 from jobs.domain.errors import BatchTooLarge, InvalidRequest
-from jobs.domain.ids import is_id
 from jobs.domain.job import JobKind
-from jobs.domain.names import QUEUE_PATTERN
+from jobs.domain.outcome.bulk import JobFilter
 from jobs.domain.states import CODES, State
-from jobs.domain.times import parse_time
+from jobs.domain.wire.durations import parse_period
+from jobs.domain.wire.ids import is_id
+from jobs.domain.wire.names import QUEUE_PATTERN
+from jobs.domain.wire.times import parse_time
 from jobs.services.read.show import kinds_of
 
 MOST = 1_000  # jobs or ids in a request, and listed items

@@ -8,7 +8,7 @@ from jobs.api.openapi import operation
 from jobs.api.paging import QUERY, page
 from jobs.api.schemas import ID, PAGINATION, QUEUE, STATE, TIME, TYPE, array, maybe, obj, text
 from jobs.domain.states import state_of
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.services.enqueue.unique import unique_jobs
 
 FINGERPRINT_DIGITS = 64  # hexadecimal

@@ -7,16 +7,13 @@ from typing import Any
 from jobs import extensions, queries
 from jobs.api.members import integer, job_id, pool_name, queue_name, worker_id
 from jobs.conf import conf
-from jobs.domain import jsonio
-from jobs.domain.claim import Declaration, FetchRequest, split_queue
+from jobs.domain.dispatch.claim import Declaration, FetchRequest, split_queue
+from jobs.domain.dispatch.rotation_request import read_rotation_request
 from jobs.domain.errors import InvalidRequest, ResultTooLarge, Unprocessable
-from jobs.domain.ids import is_id
-from jobs.domain.names import QUEUE_PATTERN
-from jobs.domain.retry import normalise_error
-from jobs.domain.rotation_request import read_rotation_request
+from jobs.domain.outcome.retry import normalise_error
 from jobs.domain.states import State, state_of
-from jobs.domain.times import format_time, parse_time
-from jobs.domain.wire_bounds import (
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.bounds import (
     MAX_COUNT,
     MAX_INT,
     MAX_MS,
@@ -25,6 +22,9 @@ from jobs.domain.wire_bounds import (
     MAX_WORKER_ID,
     MIN_LEASE_MS,
 )
+from jobs.domain.wire.ids import is_id
+from jobs.domain.wire.names import QUEUE_PATTERN
+from jobs.domain.wire.times import format_time, parse_time
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
 from jobs.services.workers.heartbeat import Answer, Report, Standing

@@ -14,10 +14,10 @@ from jobs.api.openapi import operation
 from jobs.api.problems import error_body
 from jobs.api.schemas import workers as schemas
 from jobs.conf import conf
-from jobs.domain.claim import split_queue
+from jobs.domain.dispatch.claim import split_queue
 from jobs.domain.errors import NotFound, OJSError
-from jobs.domain.ids import is_id
-from jobs.domain.times import format_time
+from jobs.domain.wire.ids import is_id
+from jobs.domain.wire.times import format_time
 from jobs.gather import Later, now
 from jobs.metrics import observe_fetch
 from jobs.queries import Claimed, Completed

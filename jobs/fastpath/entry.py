@@ -21,7 +21,7 @@ from jobs.api.base import OJSView
 from jobs.api.problems import plain_error
 from jobs.conf import conf
 from jobs.domain.errors import OJSError
-from jobs.domain.ids import PATTERN, new_id
+from jobs.domain.wire.ids import PATTERN, new_id
 from jobs.gather import Later
 
 FIRST_ERROR: Final = 400  # of HTTP statuses

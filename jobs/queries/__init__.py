@@ -20,22 +20,11 @@ from jobs.queries.attempts import (
     requeue,
     stall,
     stalled,
-    stored_job,
 )
-from jobs.queries.claims import (
-    EXPLAINED_TIMES,
-    Claim,
-    Claimed,
-    Claimer,
-    Hints,
-    claim,
-    claim_each,
-    explain,
-)
+from jobs.queries.claims import Claim, Claimed, Claimer, Hints, claim, claim_each, explain
 from jobs.queries.counts import (
     Counted,
     Drift,
-    Span,
     aggregate_events,
     amend,
     dispatches,
@@ -69,7 +58,6 @@ from jobs.queries.events import (
     unread,
 )
 from jobs.queries.finding import (
-    DeadGroup,
     Found,
     Picked,
     dead_letter_stats,
@@ -85,7 +73,6 @@ from jobs.queries.finding import (
     reserve_answer,
 )
 from jobs.queries.lanes import (
-    StoredConfiguration,
     adopt,
     charge,
     charge_queues,
@@ -119,7 +106,6 @@ from jobs.queries.lifecycle import (
 )
 from jobs.queries.limits import (
     LimitKey,
-    LimitNow,
     limit_loads,
     limit_states,
     limits,
@@ -151,7 +137,6 @@ from jobs.queries.queues import (
 )
 from jobs.queries.retention import (
     Prunable,
-    PrunedEvents,
     expire_results,
     prunable,
     prune_audit,
@@ -172,12 +157,7 @@ from jobs.queries.schema import (
     spelled,
     unbound_session,
 )
-from jobs.queries.scratch import (
-    drop_scratch,
-    make_scratch,
-    set_clock,
-    set_depths,
-)
+from jobs.queries.scratch import drop_scratch, make_scratch, set_clock, set_depths
 from jobs.queries.storing import (
     Checking,
     Placed,
@@ -210,22 +190,12 @@ from jobs.queries.system import (
     tick,
     vitals,
 )
-from jobs.queries.workers import (
-    Beat,
-    WorkerRow,
-    bury,
-    forget,
-    heartbeat,
-    standings,
-    workers,
-)
+from jobs.queries.workers import WorkerRow, bury, forget, heartbeat, standings, workers
 
 __all__ = [
-    "EXPLAINED_TIMES",
     "NEWEST_FIRST",
     "OLDEST_FIRST",
     "Attempt",
-    "Beat",
     "Checking",
     "Claim",
     "Claimed",
@@ -233,7 +203,6 @@ __all__ = [
     "Column",
     "Completed",
     "Counted",
-    "DeadGroup",
     "Discarded",
     "Drift",
     "Ended",
@@ -241,19 +210,15 @@ __all__ = [
     "Found",
     "Hints",
     "LimitKey",
-    "LimitNow",
     "Load",
     "Look",
     "Picked",
     "Placed",
     "Prunable",
-    "PrunedEvents",
     "Release",
     "Requeued",
     "Run",
     "Seen",
-    "Span",
-    "StoredConfiguration",
     "UniqueJob",
     "Vitals",
     "WorkerRow",
@@ -392,7 +357,6 @@ __all__ = [
     "stalled",
     "stamp_at",
     "standings",
-    "stored_job",
     "take_id",
     "tenant_depths",
     "tick",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from jobs.domain.duplicates import Candidate
+from jobs.domain.enqueue.duplicates import Candidate
 from jobs.domain.states import CODES
 from jobs.queries.base import run, run_hot
 from jobs.queries.lifecycle import Discarded

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gunicorn.sock import ssl_context
 from gunicorn.workers.base import Worker
 
-from jobs.domain import peers
+from jobs.domain.access import peers
 
 if TYPE_CHECKING:
     from ojs_project.serving.server import Server

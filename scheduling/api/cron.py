@@ -13,7 +13,7 @@ from jobs.api.paging import QUERY, page
 from jobs.api.schemas import BOOLEAN, OBJECT, array, integer, obj, text
 from jobs.api.schemas.jobs import JOB
 from jobs.domain.errors import InvalidRequest
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from scheduling.api.cron_codec import (
     decode_changes,
     decode_definition,

@@ -10,7 +10,7 @@ from jobs.api.members import queue_name
 from jobs.domain.envelope import MANAGED, MEMBERS
 from jobs.domain.errors import InvalidRequest, shown
 from jobs.domain.states import state_of
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from scheduling.domain.cron import MAX_EXPRESSION, check_zone
 from scheduling.domain.definition import MAX_DESCRIPTION, NAME_PATTERN, Definition
 from scheduling.domain.overlap import Overlap

@@ -21,9 +21,9 @@ from jobs.api.schemas import (
     obj,
     text,
 )
-from jobs.domain.claim import MAX_WEIGHT
-from jobs.domain.durations import format_duration, parse_short_duration
+from jobs.domain.dispatch.claim import MAX_WEIGHT
 from jobs.domain.errors import InvalidRequest
+from jobs.domain.wire.durations import format_duration, parse_short_duration
 from scheduling.api.pool_codec import STRATEGY
 from scheduling.services.stats import QueueStats, stats
 

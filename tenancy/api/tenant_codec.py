@@ -20,8 +20,8 @@ from jobs.api.schemas import (
 )
 from jobs.domain.errors import Unprocessable
 from jobs.domain.states import State
-from jobs.domain.times import format_time
-from jobs.domain.wire_bounds import MAX_TENANT
+from jobs.domain.wire.bounds import MAX_TENANT
+from jobs.domain.wire.times import format_time
 from tenancy.conf import conf
 from tenancy.domain.noise import Reason, Signal
 from tenancy.domain.tenant import (

@@ -23,9 +23,9 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.domain.address import MAX_URL
-from jobs.domain.times import format_time
-from jobs.domain.wire_bounds import MAX_TENANT
+from jobs.domain.outbound.address import MAX_URL
+from jobs.domain.wire.bounds import MAX_TENANT
+from jobs.domain.wire.times import format_time
 from webhooks.api import codec
 from webhooks.domain.interest import PATTERN
 from webhooks.domain.signature import MAX_SECRET, MIN_SECRET

@@ -20,9 +20,9 @@ from jobs.api.schemas import (
     obj,
     text,
 )
-from jobs.domain.durations import TOO_LONG, parse_short_duration
 from jobs.domain.errors import ConfirmationRequired, InvalidRequest, NotFound
-from jobs.domain.times import read_time
+from jobs.domain.wire.durations import TOO_LONG, parse_short_duration
+from jobs.domain.wire.times import read_time
 
 MAX_REASON = 1000
 SPAN_RULE = "must be an RFC 3339 time or a duration such as 24h or PT1H"

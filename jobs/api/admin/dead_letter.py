@@ -22,8 +22,8 @@ from jobs.api.schemas import (
     obj,
     text,
 )
-from jobs.domain.durations import format_duration, parse_short_duration
 from jobs.domain.errors import InvalidRequest
+from jobs.domain.wire.durations import format_duration, parse_short_duration
 from jobs.models import ReplayRule
 from jobs.services.outcome.replay import replace_rules, rules
 

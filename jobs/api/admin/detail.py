@@ -9,8 +9,8 @@ from jobs.api.schemas import ANY, OBJECT, TIME, Schema, array, component, intege
 from jobs.api.schemas.jobs import JOB, JOB_ERROR, JOB_MEMBERS, RETRY
 from jobs.domain.job import Job, ends_of
 from jobs.domain.states import state_of
-from jobs.domain.times import format_time
-from jobs.domain.wire_bounds import MAX_REQUEST_ID
+from jobs.domain.wire.bounds import MAX_REQUEST_ID
+from jobs.domain.wire.times import format_time
 from jobs.models import DEFAULT_TENANT, Replay
 from jobs.services.outcome.dead_letter import replays_of
 from jobs.services.outcome.progress import progress_of

@@ -16,7 +16,7 @@ from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.schemas import STATE, TIME, Schema, array, maybe, obj, text
 from jobs.api.schemas.jobs import PRIORITY
 from jobs.domain.states import State, state_of
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.services.operate.operate import cancel_job, change_priority, delete_job, retry_job
 from jobs.services.outcome.attempts import timeline
 from jobs.services.read.find import SORTS, Wanted, find_jobs, pattern

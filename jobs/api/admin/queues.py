@@ -14,9 +14,9 @@ from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.queues import COUNTS, STATUS, checked_name, encode_config
 from jobs.api.schemas import BOOLEAN, NUMBER, OBJECT, QUEUE, TIME, component, integer, maybe, obj
 from jobs.domain.errors import NotFound
-from jobs.domain.queues import policy_of
+from jobs.domain.lanes.queues import policy_of
 from jobs.domain.states import State
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.services.operate.queues import QueueStats, named_stats, oldest_available, pause, resume
 from jobs.services.record.rates import Latency, Rates, latencies_of, rates_of
 

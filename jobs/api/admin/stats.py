@@ -15,7 +15,7 @@ from jobs.api.paging import NUMBERED, Page, admin_page
 from jobs.api.schemas import NUMBER, TIME, Schema, array, component, integer, obj, text
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.states import State
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.services.health.health import uptime_seconds
 from jobs.services.operate.queues import count_queues
 from jobs.services.record.rates import (

@@ -26,9 +26,9 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.conf import conf
-from jobs.domain.durations import parse_short_duration
 from jobs.domain.errors import InvalidRequest
-from jobs.domain.times import format_time
+from jobs.domain.wire.durations import parse_short_duration
+from jobs.domain.wire.times import format_time
 from jobs.models import Audit, Maintenance
 from jobs.services.audit import audit
 from jobs.services.health.health import uptime_seconds

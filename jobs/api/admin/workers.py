@@ -31,10 +31,10 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.workers import DIRECTIVE
-from jobs.domain.claim import STRATEGIES
+from jobs.domain.dispatch.claim import STRATEGIES
+from jobs.domain.dispatch.rotation_request import MEMBER
 from jobs.domain.errors import InvalidRequest
-from jobs.domain.rotation_request import MEMBER
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.queries import WorkerRow
 from jobs.services.audit.audit import audited
 from jobs.services.workers import workers as service

@@ -27,9 +27,9 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.jobs import JOB
-from jobs.domain import ranges
-from jobs.domain.claim import MAX_WEIGHT, POOL_PATTERN, STRATEGIES
-from jobs.domain.wire_bounds import (
+from jobs.domain.dispatch.claim import MAX_WEIGHT, POOL_PATTERN, STRATEGIES
+from jobs.domain.wire import ranges
+from jobs.domain.wire.bounds import (
     MAX_BATCH,
     MAX_COUNT,
     MAX_HANDLERS,

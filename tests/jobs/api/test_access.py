@@ -16,7 +16,7 @@ from jobs.api import access
 from jobs.api.media import OJS_TYPE
 from jobs.api.queues import QueueCollection
 from jobs.conf import Conf, conf
-from jobs.domain import keys
+from jobs.domain.access import keys
 from jobs.models import ApiKey
 from jobs.services.access import api_keys
 from tests.jobs.api.refusals import BODIES, OPERATIONS, PATHS, STREAMS, url

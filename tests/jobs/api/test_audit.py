@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from jobs.api.media import JSON_TYPE
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
 from jobs.models import ApiKey, Audit, Queue
 from jobs.services.audit import audit

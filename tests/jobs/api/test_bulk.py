@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 
 from jobs.api.media import OJS_TYPE
-from jobs.domain.ids import new_id
 from jobs.domain.states import State
+from jobs.domain.wire.ids import new_id
 from jobs.models import Job
 from tests.asserts import assert_state
 from tests.factories import EnvelopeFactory, JobFactory, stored_ids

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from jobs.api.event_codec import encode_event
-from jobs.domain.events import NAMES, Kind
-from jobs.domain.place import Place
+from jobs.domain.record.events import NAMES, Kind
+from jobs.domain.record.place import Place
 from jobs.services.record.events import StoredEvent
 from tests.spec import spec
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from jobs.api.frames import gap_frame
-from jobs.domain.place import Place
+from jobs.domain.record.place import Place
 from tests.spec import spec
 
 

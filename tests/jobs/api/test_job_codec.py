@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from jobs.api import job_codec, worker_codec
 from jobs.conf import conf
-from jobs.domain import jsonio
-from jobs.domain.caller import Caller
-from jobs.domain.claim import FetchRequest
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import BatchTooLarge, InvalidRequest
 from jobs.domain.job import Job
-from jobs.domain.names import META_NAME
 from jobs.domain.states import State
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.names import META_NAME
 from jobs.models import Ready
 from jobs.queries import ago
 from jobs.services.dispatch.fetch import fetch

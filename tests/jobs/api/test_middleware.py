@@ -11,7 +11,7 @@ from django.test import Client
 
 from jobs.api.media import OJS_TYPE
 from jobs.checks import check_settings
-from jobs.domain.draft import JobDraft
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import RateLimited, ValidationFailed
 from jobs.domain.states import State
 from jobs.middleware import Chain, Link, enqueue_chain, execution_chain

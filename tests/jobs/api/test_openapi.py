@@ -27,7 +27,7 @@ from schemathesis.specs.openapi import checks
 
 from jobs.api.docs import document
 from jobs.api.media import OJS_TYPE
-from jobs.domain.wire_bounds import MAX_WAIT_MS
+from jobs.domain.wire.bounds import MAX_WAIT_MS
 from tests.jobs.api.refusals import STREAMS
 
 EXAMPLES = 10

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from jobs.domain.caller import SYSTEM
-from jobs.domain.claim import FetchRequest
+from jobs.domain.access.caller import SYSTEM
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Audit, Job
 from jobs.services.dispatch.fetch import fetch

@@ -7,7 +7,7 @@ import pytest
 
 from jobs.api import worker_codec
 from jobs.conf import conf
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import InvalidRequest, ResultTooLarge, Unprocessable
 from jobs.queries import Completed, Failed, Requeued
 from jobs.services.outcome.ack import Ack

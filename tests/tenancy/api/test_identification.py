@@ -9,8 +9,8 @@ from django.test import Client
 
 from jobs.api.media import OJS_TYPE
 from jobs.api.openapi import Generator
-from jobs.domain.events import Kind
-from jobs.domain.keys import SCOPES
+from jobs.domain.access.keys import SCOPES
+from jobs.domain.record.events import Kind
 from jobs.domain.states import State
 from jobs.models import ApiKey, Job
 from jobs.services.access import api_keys

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs.api.media import OJS_TYPE
-from jobs.domain.ids import new_id
+from jobs.domain.wire.ids import new_id
 from jobs.services.outcome.progress import Progress, report
 from tests.jobs.api.refusals import DOCUMENT, assert_refused, validator
 from tests.spec import spec
