@@ -13,7 +13,7 @@ import orjson
 
 from console.columns import Column
 from console.models import ExportPart, Operation
-from jobs.api.job_codec import encode_job
+from jobs.api.wire.job_codec import encode_job
 from jobs.domain.access.classified import classification
 from jobs.domain.job import Job
 from jobs.domain.wire.times import format_time

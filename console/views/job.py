@@ -7,7 +7,7 @@ from django.apps import apps
 
 from console.one_job import OfOneJob
 from console.story import attempts, steps
-from jobs.api.job_codec import encode_job
+from jobs.api.wire.job_codec import encode_job
 from jobs.domain.access.classified import classification
 from jobs.domain.job import Job
 from jobs.domain.outcome.bulk import REVIVED

@@ -11,9 +11,9 @@ from console import classified
 from console.access import denied
 from console.callers import caller_of
 from console.one_job import OfOneJob
-from jobs.api.job_codec import decode_job, encode_job
-from jobs.api.override import decode_override
+from jobs.api.jobs.override import decode_override
 from jobs.api.schemas.jobs import JOB_REQUEST_MEMBERS
+from jobs.api.wire.job_codec import decode_job, encode_job
 from jobs.domain.errors import InvalidRequest, OJSError
 from jobs.domain.job import Job
 from jobs.domain.outcome.bulk import REVIVED

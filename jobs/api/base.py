@@ -13,9 +13,12 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from jobs.api.access import OPEN, Principal, authenticate
-from jobs.api.answer import Answer
-from jobs.api.headers import (
+from jobs.api.access.access import OPEN, Principal, authenticate
+from jobs.api.access.limiter import Allowance, limits_requests
+from jobs.api.openapi import OperationSchema
+from jobs.api.problems import as_ojs_error, error_response
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.headers import (
     block_ms,
     check_content_type,
     check_version,
@@ -24,9 +27,6 @@ from jobs.api.headers import (
     content_length,
     stamp,
 )
-from jobs.api.limiter import Allowance, limits_requests
-from jobs.api.openapi import OperationSchema
-from jobs.api.problems import as_ojs_error, error_response
 from jobs.conf import conf
 from jobs.domain.access.caller import Caller
 from jobs.domain.access.classified import SEEN, classification, redacted

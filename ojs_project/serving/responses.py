@@ -6,9 +6,9 @@ from functools import lru_cache
 from time import time
 from typing import Any
 
-from jobs.api.answer import Answer
-from jobs.api.headers import stamp
 from jobs.api.problems import error_response
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.headers import stamp
 from jobs.domain.errors import OJSError
 from jobs.domain.wire.ids import request_id
 

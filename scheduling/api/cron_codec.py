@@ -6,7 +6,7 @@ Spec: contract 7.1, 7.5, 24.5, 24.6, D31.
 from collections.abc import Mapping
 from typing import Any
 
-from jobs.api.members import queue_name
+from jobs.api.wire.members import queue_name
 from jobs.domain.envelope import MANAGED, MEMBERS
 from jobs.domain.errors import InvalidRequest, shown
 from jobs.domain.states import state_of

@@ -17,7 +17,7 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.api.schemas.workers import POOL as NAME
+from jobs.api.workers.schemas import POOL as NAME
 from jobs.domain.dispatch.claim import MAX_WEIGHT, STRATEGIES, PriorityScope, Strategy
 from jobs.domain.wire.durations import format_duration
 from scheduling.domain.pool import MAX_CONCURRENCY, MAX_QUEUES, Cost, Scope, TenantWeights

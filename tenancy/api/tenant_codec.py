@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from jobs.api.admin.base import MAX_REASON, REASON
 from jobs.api.schemas import (
     BOOLEAN,
     DURATION,
@@ -18,6 +17,7 @@ from jobs.api.schemas import (
     optional,
     text,
 )
+from jobs.api.wire.admin import MAX_REASON, REASON
 from jobs.domain.errors import Unprocessable
 from jobs.domain.states import State
 from jobs.domain.wire.bounds import MAX_TENANT

@@ -17,7 +17,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from jobs.api.media import OJS_TYPE
+from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.access import keys
 from jobs.domain.access.permits import Tenants
 from jobs.models import ApiKey, Staff

@@ -22,7 +22,7 @@ from console.pages import PAGES
 from console.permits import OPERATIONS
 from console.roles import OURS, Role, role_of
 from jobs.api.base import OJSView
-from jobs.api.media import OJS_TYPE
+from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.access import keys
 from jobs.domain.access.permits import Permit, Tenants
 from jobs.domain.access.permits import Role as Least

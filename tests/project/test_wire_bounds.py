@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from jobs.api.docs import document
+from jobs.api.server.docs import document
 from jobs.conf import Conf
 from jobs.domain.wire import bounds
 from tests.conftest import ROOT

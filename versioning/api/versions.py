@@ -2,10 +2,10 @@
 
 from rest_framework.request import Request
 
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, TIME, TYPE, array, integer, maybe, obj, text
+from jobs.api.wire.answer import Answer
 from jobs.domain.errors import NotFound
 from jobs.domain.wire.bounds import MAX_TYPE
 from jobs.domain.wire.names import TYPE_PATTERN

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs.api.event_codec import encode_event
+from jobs.api.wire.event_codec import encode_event
 from jobs.domain.record.place import FIRST, Place, read_place
 from jobs.domain.wire import jsonio
 from jobs.domain.wire.ids import new_id

@@ -5,8 +5,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api.answer import Answer
-from jobs.api.jobs import JobDetail
+from jobs.api.jobs.jobs import JobDetail
 from jobs.api.openapi import operation
 from jobs.api.schemas import (
     BOOLEAN,
@@ -23,6 +22,7 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.jobs import PRIORITY
+from jobs.api.wire.answer import Answer
 from jobs.domain.dispatch.explanation import (
     Decision,
     Estimate,

@@ -19,8 +19,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jobs import queries
-from jobs.api import job_codec, members
-from jobs.api.queues import encode_stats
+from jobs.api.queues.queues import encode_stats
+from jobs.api.wire import job_codec, members
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jobs.api.media import OJS_TYPE
+from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.record.events import Kind
 from jobs.models import Job, Lane, Later
 from jobs.services.lanes import lanes

@@ -13,7 +13,7 @@ import httpx
 import orjson
 import pytest
 
-from jobs.api.media import OJS_TYPE
+from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.access.keys import SCOPES
 from jobs.domain.states import State
 from jobs.models import ApiKey

@@ -11,7 +11,7 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
-from jobs.api.media import JSON_TYPE
+from jobs.api.wire.media import JSON_TYPE
 from jobs.conf import conf
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
