@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.names import ARGS, CLAIMED, META, NOOP
-from jobs.domain.draft import attributes
+from jobs.domain.enqueue.draft import attributes
 from jobs.domain.envelope import parse_job
 from jobs.statements import Statements
 

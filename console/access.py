@@ -15,8 +15,8 @@ from django.template.response import TemplateResponse
 from console.callers import tenant_of
 from console.conf import conf
 from console.pages import BY_NAME, Page
+from jobs.domain.access.permits import Permit, Tenants, is_reading
 from jobs.domain.errors import PermissionDenied
-from jobs.domain.permits import Permit, Tenants, is_reading
 from jobs.permits import table
 
 SAFE = {"GET", "HEAD", "OPTIONS"}

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from django.urls import NoReverseMatch, reverse
 
-from jobs.domain.alerts import Alert
+from jobs.domain.record.alerts import Alert
 from jobs.services.health.alerts import alerts
 
 # also shown to users restricted to a tenant, because their jobs stop, too

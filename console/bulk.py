@@ -11,7 +11,7 @@ from console.access import may
 from console.callers import caller_of
 from console.filters import JobFilter
 from console.permits import of_verb
-from jobs.domain.bulk import Verb
+from jobs.domain.outcome.bulk import Verb
 
 LABELS: Final = {Verb.CANCEL: "Cancel all", Verb.RETRY: "Retry all", Verb.DELETE: "Delete all"}
 KINDS: Final = {Verb.CANCEL: "danger", Verb.RETRY: "primary", Verb.DELETE: "danger"}

@@ -4,7 +4,7 @@ from typing import Final
 
 from django.http import HttpRequest
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.services.access.staff import bound_to
 
 PREFIX: Final = "console:"  # before user names in the audit log

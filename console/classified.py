@@ -6,7 +6,7 @@ from django.http import HttpRequest
 
 from console.access import may
 from console.callers import caller_of
-from jobs.domain.classified import SEEN, classification
+from jobs.domain.access.classified import SEEN, classification
 from jobs.domain.job import Job
 from jobs.services.audit.audit import record
 

@@ -13,7 +13,7 @@ from django_q.brokers.orm import ORM
 from django_q.signing import BadSignature, SignedPackage
 from django_q.tasks import async_task
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.permits import table
 from jobs.services.audit.audit import record
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from jobs.domain.classified import HIDDEN, classification
+from jobs.domain.access.classified import HIDDEN, classification
 from jobs.domain.job import Job
 from jobs.domain.states import state_of
 from jobs.models import DEFAULT_TENANT

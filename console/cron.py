@@ -5,10 +5,10 @@ from typing import Any
 
 import orjson
 
-from jobs.domain import jsonio
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.domain.states import state_of
+from jobs.domain.wire import jsonio
 from jobs.services.audit.audit import audited
 from jobs.services.read.show import show_many
 from scheduling.domain.cron import describe

@@ -13,10 +13,10 @@ import orjson
 
 from console.columns import Column
 from console.models import ExportPart, Operation
-from jobs.api.job_codec import encode_job
-from jobs.domain.classified import classification
+from jobs.api.wire.job_codec import encode_job
+from jobs.domain.access.classified import classification
 from jobs.domain.job import Job
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # beginnings that spreadsheets compute
 

@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
-from jobs.domain.durations import parse_period
-from jobs.domain.ids import is_id
-from jobs.domain.priorities import read_priority
 from jobs.domain.states import TERMINAL, State
-from jobs.domain.times import format_time, read_form_time
+from jobs.domain.wire.durations import parse_period
+from jobs.domain.wire.ids import is_id
+from jobs.domain.wire.priorities import read_priority
+from jobs.domain.wire.times import format_time, read_form_time
 from jobs.services.read.find import Place, Wanted, contained, pattern
 
 STATES: Final = {state.value: state for state in State}

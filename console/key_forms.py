@@ -6,8 +6,8 @@ from typing import Any
 from django import forms
 from django.utils import timezone
 
-from jobs.domain import keys
-from jobs.domain.claim import POOL_PATTERN
+from jobs.domain.access import keys
+from jobs.domain.dispatch.claim import POOL_PATTERN
 from jobs.services.access.api_keys import NewKey, is_subject_taken
 
 LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "for ever"))

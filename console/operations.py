@@ -25,9 +25,9 @@ from console.filters import JobFilter
 from console.models import ExportPart, Operation
 from console.search import TookTooLong
 from console.walk import EXPORT, pick, preview, states_of
-from jobs.domain.bulk import DONE, Verb
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound, OJSError
+from jobs.domain.outcome.bulk import DONE, Verb
 from jobs.domain.states import State
 from jobs.services.audit.audit import audited, record
 from jobs.services.operate import bulk

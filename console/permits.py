@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from jobs.domain.permits import SUPERUSER, Permit, Role, Tenants
+from jobs.domain.access.permits import SUPERUSER, Permit, Role, Tenants
 from jobs.permits import table
 
 SEE: Final = ("ojs_jobs.view_job",)

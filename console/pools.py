@@ -6,9 +6,9 @@ from itertools import groupby
 
 from console import queries
 from console.queries import TenantShare
-from jobs.domain.claim import STRATEGIES, Strategy
-from jobs.domain.durations import format_duration
-from jobs.domain.rotations import Ahead
+from jobs.domain.dispatch.claim import STRATEGIES, Strategy
+from jobs.domain.lanes.rotations import Ahead
+from jobs.domain.wire.durations import format_duration
 from jobs.services.lanes.rotations import Outlook, outlook
 from jobs.services.operate.queues import QueueStats, named_stats
 from scheduling.domain.pool import MAX_QUEUES, Pool, Scope, TenantWeights

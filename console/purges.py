@@ -6,7 +6,7 @@ from uuid import uuid4
 from django_q.tasks import async_task
 
 from console.tasks import GROUP
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
 from jobs.services.audit.audit import record
 from jobs.services.operate.queue_removal import purge

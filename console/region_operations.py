@@ -11,7 +11,7 @@ from console import operations
 from console.models import Operation
 from console.operations import Taken
 from federation.services.replication import adopt, forget_region
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest
 from jobs.services.operate import bulk
 

@@ -11,8 +11,8 @@ from django.apps import apps
 from django.contrib.auth.management import create_permissions
 from django.contrib.auth.models import Group, Permission
 
-from jobs.domain.permits import Role as Least
-from jobs.domain.permits import is_reading
+from jobs.domain.access.permits import Role as Least
+from jobs.domain.access.permits import is_reading
 from jobs.permits import table
 
 

@@ -12,7 +12,7 @@ from console import columns
 from console.callers import PREFIX
 from console.filters import JobFilter
 from console.models import SavedView
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.services.audit.audit import record
 

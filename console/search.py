@@ -10,9 +10,9 @@ from psycopg.errors import QueryCanceled
 
 from console import queries
 from console.filters import JobFilter, read_place
-from jobs.domain.ids import time_of
 from jobs.domain.job import Job
 from jobs.domain.states import State
+from jobs.domain.wire.ids import time_of
 from jobs.services.read.find import Found, Place, Wanted, counted, find
 from jobs.services.read.show import show_many
 

@@ -12,7 +12,7 @@ from django.core.cache import cache
 from django_q.models import Task
 from django_q.tasks import async_task
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import OJSError
 from jobs.services.audit.audit import audited
 from scheduling.domain.simulation import TooLong

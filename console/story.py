@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import orjson
 
-from jobs.domain.events import NAMES, Kind
 from jobs.domain.job import Job
+from jobs.domain.record.events import NAMES, Kind
 from jobs.domain.states import state_of
 from jobs.services.record.events import EventFilter, StoredEvent, latest
 

@@ -10,8 +10,8 @@ from django.utils import timezone
 from console import queries
 from console.chart import Hour, last_hour
 from console.queries import TenantPlace, TenantSearch
-from jobs.domain.durations import format_duration
 from jobs.domain.states import State
+from jobs.domain.wire.durations import format_duration
 from jobs.services.operate.queues import QueueStats, named_stats
 from tenancy.conf import conf
 from tenancy.domain.noise import Reason, Signal

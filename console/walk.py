@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from console.filters import JobFilter
 from console.search import TookTooLong, Total, in_time, total_of
-from jobs.domain.bulk import ALLOWED, DEFAULTS, Verb
+from jobs.domain.outcome.bulk import ALLOWED, DEFAULTS, Verb
 from jobs.domain.states import State
 from jobs.services.operate import bulk
 from jobs.services.read.find import Found, Wanted, find

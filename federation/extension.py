@@ -12,9 +12,9 @@ from federation.services.registry import regions, registry
 from federation.services.replication import capture, copies_age, dedupe, lag, lag_metrics
 from federation.services.replication.doubts import DoubtResolver
 from federation.services.replication.replicate import replicator
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
-from jobs.domain.vault import Resealed
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
+from jobs.domain.outbound.vault import Resealed
 from jobs.extensions import (
     Alerts,
     ConfigurationHooks,

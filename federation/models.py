@@ -61,7 +61,9 @@ class Region(models.Model):
     enabled = models.BooleanField(default=True)
     drain = models.BooleanField(default=False)  # gets no new jobs
     max_queue_depth = models.IntegerField(null=True)  # null: never full
-    sealed_token = models.BinaryField(null=True)  # encrypted: jobs/domain/vault.py; null: no token
+    sealed_token = models.BinaryField(
+        null=True
+    )  # encrypted: jobs/domain/outbound/vault.py; null: no token
     # Processes of release 0.1 read these columns of regions of the settings. This release writes
     # and never reads them: a reference of another region is refused. They go with the release after
     # 0.2.

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from jobs.domain.permits import SUPERUSER, Permit, Role, Tenants
+from jobs.domain.access.permits import SUPERUSER, Permit, Role, Tenants
 from jobs.permits import ADMIN_READ, ADMIN_WRITE, PURGE, READ
 
 PEER: Final = "ojs:federation:write"

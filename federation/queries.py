@@ -6,7 +6,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jobs.domain import jsonio
+from jobs.domain.wire import jsonio
 from jobs.statements import Statements
 
 _rows = Statements(Path(__file__).resolve().parent / "sql").rows

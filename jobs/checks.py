@@ -8,9 +8,9 @@ from django.core.checks import CheckMessage, Error, register
 
 from jobs import extensions, middleware
 from jobs.conf import Conf, conf
-from jobs.domain import peers
-from jobs.domain.hashers import HASHERS
-from jobs.domain.retention import parse_age
+from jobs.domain.access import peers
+from jobs.domain.access.hashers import HASHERS
+from jobs.domain.outcome.retention import parse_age
 
 TRANSPORT = "jobs.api.transport.Transport"
 MAY_BE_ZERO = {  # without bound

@@ -22,12 +22,12 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import orjson
 
 from jobs import extensions
-from jobs.domain import jsonio
-from jobs.domain.claim import Declaration
+from jobs.domain.dispatch.claim import Declaration
 from jobs.domain.envelope import parse_job
 from jobs.domain.job import Job
-from jobs.domain.ranges import ANY, Range, parse_range
-from jobs.domain.version import parse_version, split_type
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.ranges import ANY, Range, parse_range
+from jobs.domain.wire.version import parse_version, split_type
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes.envelopes import limits
 from jobs.services.outcome.progress import Progress, report

@@ -13,7 +13,7 @@ from typing import Any
 from django.utils.module_loading import import_string
 
 from jobs.conf import conf, read_anew
-from jobs.domain.draft import JobDraft
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import ValidationFailed
 
 Wrapper = Callable[[Any, Callable[[Any], Any]], Any]  # (input, next) to output

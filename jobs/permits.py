@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from django.apps import apps
 from django.utils.module_loading import module_has_submodule
 
-from jobs.domain.permits import SUPERUSER, Permit, Required, Role, Tenants
+from jobs.domain.access.permits import SUPERUSER, Permit, Required, Role, Tenants
 
 Value = TypeVar("Value")
 MODULE: Final = "permits"  # of an app

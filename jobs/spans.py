@@ -10,12 +10,12 @@ from time import monotonic, time_ns
 from typing import Any, TypeVar, cast
 
 from jobs.conf import conf
-from jobs.domain import jsonio
-from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import SYSTEM, Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
+from jobs.domain.wire import jsonio
 
 try:
     from opentelemetry import trace

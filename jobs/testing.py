@@ -24,7 +24,7 @@ from django.utils.module_loading import autodiscover_modules
 from psycopg.pq import TransactionStatus
 
 from jobs import queries
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.handlers import MODULE, Context, Discard, Retry, declaration, handled_queues

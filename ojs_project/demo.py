@@ -8,7 +8,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from jobs.domain.caller import SYSTEM
+from jobs.domain.access.caller import SYSTEM
 from jobs.domain.envelope import parse_job
 from jobs.extensions import Loop, OperationsHooks
 from jobs.handlers import Discard, current_job, job

@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-from jobs.domain.durations import parse_short_duration
+from jobs.domain.wire.durations import parse_short_duration
 
 PLACES = {  # Django's names of libpq's parameters
     "NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port",

@@ -7,7 +7,7 @@ from corsheaders.middleware import CorsMiddleware
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from jobs.api.headers import chosen_request_id, stamp
+from jobs.api.wire.headers import chosen_request_id, stamp
 
 
 class Cors(CorsMiddleware):

@@ -4,8 +4,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from jobs.api.answer import PASSING, RETRY_AFTER
 from jobs.api.problems import plain_error
+from jobs.api.wire.answer import PASSING, RETRY_AFTER
 from jobs.domain.errors import OJSError
 
 

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from jobs.admin import ReadOnly, each
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.services.audit.audit import audited
 from scheduling import models
 from scheduling.services import cron_register

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-from jobs.domain.claim import STRATEGIES, PriorityScope
+from jobs.domain.dispatch.claim import STRATEGIES, PriorityScope
 from jobs.domain.errors import OJSError
 from scheduling.conf import Conf, conf
 from scheduling.services.pool_cache import static_pools

@@ -7,11 +7,11 @@ from django.db import transaction
 from prometheus_client import Metric
 from typing_extensions import override
 
-from jobs.domain.claim import ClaimPlan, FetchRequest, LaneKey, SharingPolicy
-from jobs.domain.gates import Gate
+from jobs.domain.dispatch.claim import ClaimPlan, FetchRequest, LaneKey, SharingPolicy
+from jobs.domain.dispatch.gates import Gate
 from jobs.domain.job import Job
+from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import TERMINAL, State, state_of
-from jobs.domain.transition import Transition
 from jobs.extensions import (
     Alerts,
     ClaimHooks,

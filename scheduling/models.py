@@ -8,7 +8,7 @@ from django.db.models import F, Q
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Now
 
-from jobs.domain.claim import STRATEGIES, PriorityScope
+from jobs.domain.dispatch.claim import STRATEGIES, PriorityScope
 from jobs.models import BaseType, NameField
 from scheduling.domain.overlap import Overlap
 

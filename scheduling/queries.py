@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jobs.domain import jsonio
+from jobs.domain.wire import jsonio
 from jobs.statements import Statements
 
 _rows = Statements(Path(__file__).resolve().parent / "sql").rows

@@ -8,11 +8,11 @@ from prometheus_client import Metric
 from typing_extensions import override
 
 from jobs.conf import read_anew
-from jobs.domain.caller import Caller
-from jobs.domain.claim import LaneKey
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import LaneKey
+from jobs.domain.dispatch.gates import Gate
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
-from jobs.domain.gates import Gate
 from jobs.domain.job import Job
 from jobs.extensions import (
     Alerts,

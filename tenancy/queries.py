@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from jobs.domain import jsonio
+from jobs.domain.wire import jsonio
 from jobs.statements import Statements
 from tenancy.domain.noise import Sample
 

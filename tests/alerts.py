@@ -1,6 +1,6 @@
 """Alerts that the overview shows to operators."""
 
-from jobs.domain.alerts import Alert
+from jobs.domain.record.alerts import Alert
 from jobs.services.health.alerts import alerts
 
 

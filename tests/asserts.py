@@ -6,8 +6,8 @@ from uuid import UUID
 
 from jobs import queries
 from jobs.domain.errors import Conflict, OJSError
-from jobs.domain.events import Kind
 from jobs.domain.job import Job
+from jobs.domain.record.events import Kind
 from jobs.domain.states import CODES, TERMINAL, State, may, state_of
 from jobs.models import Event, Finished, Hold, Later, Lease, Ready
 from jobs.models import Job as Row

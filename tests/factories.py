@@ -10,11 +10,11 @@ from typing import Any
 from factory.base import DictFactory, Factory
 from factory.declarations import LazyFunction
 
-from jobs.domain.claim import FetchRequest
-from jobs.domain.draft import JobDraft
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.envelope import parse_job
 from jobs.domain.job import Job
-from jobs.domain.retry import normalise_error
+from jobs.domain.outcome.retry import normalise_error
 from jobs.domain.states import CODES, State
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue

@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from prometheus_client import Metric
 from typing_extensions import override
 
-from jobs.domain.caller import Caller
-from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import ClaimPlan, Declaration, FetchRequest
+from jobs.domain.dispatch.gates import Gate
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
-from jobs.domain.gates import Gate
 from jobs.domain.job import Job
-from jobs.domain.version import parse_version, split_type
+from jobs.domain.wire.version import parse_version, split_type
 from jobs.extensions import (
     Alerts,
     ClaimHooks,

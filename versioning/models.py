@@ -247,7 +247,7 @@ class Outcome(models.Model):
 class Run(models.Model):
     """Run times of acknowledged attempts of a version key that ended in a minute.
 
-    Only for types with rules. Buckets as in jobs/domain/latency.py.
+    Only for types with rules. Buckets as in jobs/domain/record/latency.py.
     """
 
     pk = models.CompositePrimaryKey("route", "at", "bucket")

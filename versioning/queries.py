@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from jobs.domain.claim import UNDECLARED, Declaration
+from jobs.domain.dispatch.claim import UNDECLARED, Declaration
 from jobs.domain.states import CODES, State
 from jobs.statements import Statements
 

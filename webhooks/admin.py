@@ -5,7 +5,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from jobs.admin import ReadOnly, each
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.services.audit.audit import audited
 from webhooks import models
 from webhooks.services import deliveries, subscriptions

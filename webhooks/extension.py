@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from typing_extensions import override
 
-from jobs.domain.vault import Resealed
+from jobs.domain.outbound.vault import Resealed
 from jobs.extensions import Alerts, Facts, Loop, OperationsHooks, ReportHooks
 from webhooks.services.deliveries import delete_expired_deliveries
 from webhooks.services.relay import relay, unread_from

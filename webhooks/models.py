@@ -23,7 +23,7 @@ class Subscription(models.Model):
     events = models.JSONField(default=list)  # exact names, `job.*`, `*`
     queues = models.JSONField(default=list)  # empty: all
     job_types = models.JSONField(default=list)  # empty: all
-    secret = models.BinaryField()  # encrypted: see jobs/domain/vault.py
+    secret = models.BinaryField()  # encrypted: see jobs/domain/outbound/vault.py
     previous_secret = models.BinaryField(null=True)  # null: never rotated
     previous_valid_until = models.DateTimeField(null=True)
     active = models.BooleanField(default=True)
@@ -125,7 +125,7 @@ class Position(models.Model):
     """The position in the event record up to which deliveries exist. One row."""
 
     id = models.SmallIntegerField(primary_key=True)
-    place = models.BigIntegerField()  # see jobs/domain/place.py
+    place = models.BigIntegerField()  # see jobs/domain/record/place.py
 
     class Meta:
         db_table = "ojs_webhook_position"

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from typing_extensions import override
 
-from jobs.domain.gates import Gate
+from jobs.domain.dispatch.gates import Gate
 from jobs.domain.job import Job
+from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, TERMINAL
-from jobs.domain.transition import Transition
 from jobs.extensions import (
     Facts,
     FutureProducers,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from jobs.domain.permits import Permit, Role, Tenants
+from jobs.domain.access.permits import Permit, Role, Tenants
 from jobs.permits import CANCEL, ENQUEUE, READ
 
 PERMITS: Final = (

@@ -11,7 +11,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jobs.domain import jsonio
+from jobs.domain.wire import jsonio
 from jobs.statements import Statements
 from workflows.domain.rows import FlowRow, StepRow
 

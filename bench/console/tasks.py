@@ -10,7 +10,7 @@ from console import operations, simulations, walk
 from console.filters import JobFilter
 from console.views.simulate import EXAMPLE_SCENARIO
 from federation.models import Region, RegionHealth, RegionMinute, ReplicationPeer
-from jobs.domain.caller import SYSTEM
+from jobs.domain.access.caller import SYSTEM
 from scheduling.services.scenarios import Wish
 
 REGIONS = 20

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from bench.faults.arena import SILENCE_MS
-from jobs.domain.ids import new_id
+from jobs.domain.wire.ids import new_id
 
 PATIENCE_S = 40.0  # a request without an answer in this time hangs
 PACE_S = 0.02

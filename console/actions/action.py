@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.http import QueryDict
 
 from console.shown import Secret
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 
 # (form, caller) -> message or secret; keeps to the caller's tenant
 Run = Callable[[QueryDict, Caller], str | Secret]

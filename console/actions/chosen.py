@@ -10,9 +10,9 @@ from console.actions.action import Action, Run
 from console.filters import JobFilter
 from console.permits import OPERATIONS
 from console.search import SIZE
-from jobs.domain.bulk import ALLOWED, Verb
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest
+from jobs.domain.outcome.bulk import ALLOWED, Verb
 from jobs.domain.states import State
 from jobs.services.operate import operate
 

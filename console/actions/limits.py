@@ -7,9 +7,9 @@ from typing import Final
 from django.http import QueryDict
 
 from console.actions.action import Action
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest
-from jobs.domain.limits import LimitPolicy, parse_key, parse_policy
+from jobs.domain.lanes.limits import LimitPolicy, parse_key, parse_policy
 from jobs.services.lanes import limits
 from jobs.services.read.clock import now
 

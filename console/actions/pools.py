@@ -5,7 +5,7 @@ from typing import Final
 from django.http import QueryDict
 
 from console.actions.action import Action
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from scheduling.services import pools
 
 

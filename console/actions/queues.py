@@ -6,7 +6,7 @@ from django.http import QueryDict
 
 from console import purges
 from console.actions.action import Action
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.states import State
 from jobs.services.audit.audit import audited

@@ -10,7 +10,7 @@ from federation.services.health import breakers
 from federation.services.registry import configure
 from federation.services.registry.regions import registry
 from federation.services.routing import route
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.services.audit.audit import record
 
 

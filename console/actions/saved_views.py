@@ -6,7 +6,7 @@ from django.http import QueryDict
 
 from console import saved
 from console.actions.action import Action
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 
 
 def _save(form: QueryDict, who: Caller) -> str:

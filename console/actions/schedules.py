@@ -6,7 +6,7 @@ from django.http import QueryDict
 
 from console import cron
 from console.actions.action import Action, Run
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 
 
 def _act(verb: str) -> Run:

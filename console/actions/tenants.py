@@ -5,7 +5,7 @@ from typing import Final
 from django.http import QueryDict
 
 from console.actions.action import Action, Run
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest, Unprocessable
 from tenancy.api.tenant_codec import decode_reason
 from tenancy.conf import conf

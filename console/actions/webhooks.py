@@ -6,7 +6,7 @@ from django.http import QueryDict
 
 from console.actions.action import Action
 from console.shown import Secret
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.services.audit.audit import audited, record
 from webhooks.api.codec import decode_subscription
 from webhooks.services import subscriptions

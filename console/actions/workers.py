@@ -6,7 +6,7 @@ from typing import Final
 from django.http import QueryDict
 
 from console.actions.action import Action, Run
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest
 from jobs.services.audit.audit import record
 from jobs.services.operate import maintenance

@@ -5,7 +5,7 @@ from typing import Final
 from django.http import QueryDict
 
 from console.actions.action import Action
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import NotFound
 from workflows.services.cancel import cancel
 from workflows.services.show import flow

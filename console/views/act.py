@@ -10,7 +10,7 @@ from console.actions.table import ACTIONS
 from console.callers import caller_of
 from console.shown import Secret
 from console.views.base import PageView
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import OJSError
 from jobs.services.audit.audit import audited
 

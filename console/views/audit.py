@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from console.views.base import PageView
-from jobs.domain.times import read_form_time
+from jobs.domain.wire.times import read_form_time
 from jobs.services.audit.audit import AuditFilter, page, recorded_actions
 
 SIZE = 50

@@ -8,8 +8,8 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from console.views.base import PageView
-from jobs.domain.events import NAMES
-from jobs.domain.ids import is_id
+from jobs.domain.record.events import NAMES
+from jobs.domain.wire.ids import is_id
 from jobs.services.record.events import EventFilter, event_name, is_excluded, latest
 
 SIZE = 50

@@ -7,10 +7,10 @@ from django.apps import apps
 
 from console.one_job import OfOneJob
 from console.story import attempts, steps
-from jobs.api.job_codec import encode_job
-from jobs.domain.bulk import REVIVED
-from jobs.domain.classified import classification
+from jobs.api.wire.job_codec import encode_job
+from jobs.domain.access.classified import classification
 from jobs.domain.job import Job
+from jobs.domain.outcome.bulk import REVIVED
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.services.audit.audit import done_to
 from jobs.services.dispatch.explain import explain

@@ -8,8 +8,8 @@ from django.urls import reverse
 
 from console import classified
 from console.one_job import OfOneJob
-from jobs.api.job_codec import encode_job
-from jobs.domain.classified import classification
+from jobs.api.wire.job_codec import encode_job
+from jobs.domain.access.classified import classification
 
 
 class JobArguments(OfOneJob):

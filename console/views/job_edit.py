@@ -11,15 +11,15 @@ from console import classified
 from console.access import denied
 from console.callers import caller_of
 from console.one_job import OfOneJob
-from jobs.api.job_codec import decode_job, encode_job
-from jobs.api.override import decode_override
+from jobs.api.jobs.override import decode_override
 from jobs.api.schemas.jobs import JOB_REQUEST_MEMBERS
-from jobs.domain import jsonio
-from jobs.domain.bulk import REVIVED
+from jobs.api.wire.job_codec import decode_job, encode_job
 from jobs.domain.errors import InvalidRequest, OJSError
 from jobs.domain.job import Job
-from jobs.domain.priorities import read_priority
+from jobs.domain.outcome.bulk import REVIVED
 from jobs.domain.states import state_of
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.priorities import read_priority
 from jobs.services.audit.audit import audited
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.operate import operate

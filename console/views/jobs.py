@@ -11,7 +11,7 @@ from console.actions.chosen import choices
 from console.bulk import for_all
 from console.filters import STATES, JobFilter
 from console.views.base import PageView
-from jobs.domain.ids import is_id
+from jobs.domain.wire.ids import is_id
 
 PERIODS = ("15m", "1h", "6h", "24h", "7d")
 

@@ -21,8 +21,8 @@ from console.filters import JobFilter
 from console.models import Operation
 from console.permits import OPERATIONS, of_verb
 from console.views.base import PageView
-from jobs.domain.bulk import Verb
 from jobs.domain.errors import NotFound, OJSError
+from jobs.domain.outcome.bulk import Verb
 from jobs.services.read.show import show_many
 
 SIZE, SAMPLES, NAMED = 50, 10, 8

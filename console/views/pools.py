@@ -10,7 +10,7 @@ from console.callers import caller_of
 from console.pool_forms import ConfigurationForm, PoolForm, configured
 from console.pools import MINUTES, WORDS, PoolLine, detail, name_of, over
 from console.views.base import PageView
-from jobs.domain.claim import STRATEGIES
+from jobs.domain.dispatch.claim import STRATEGIES
 from jobs.domain.errors import NotFound
 from jobs.services.workers.workers import WorkerFilter, workers
 from scheduling.services import configuration, pools

@@ -14,9 +14,9 @@ from console.actions.queues import PURGED
 from console.callers import caller_of
 from console.chart import last_hour
 from console.views.base import PageView
-from jobs.domain import jsonio
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.states import WAITING
+from jobs.domain.wire import jsonio
 from jobs.services.audit.audit import done_to
 from jobs.services.lanes import queue_config
 from jobs.services.operate.queues import all_stats, oldest_available, oldest_of, stats

@@ -15,7 +15,7 @@ from federation.domain.region import ID_PATTERN
 from federation.models import Region
 from federation.services.replication import adopt, forget_region
 from jobs.domain.errors import InvalidRequest, NotFound, OJSError
-from jobs.domain.names import QUEUE_PATTERN
+from jobs.domain.wire.names import QUEUE_PATTERN
 
 NAMED = 8  # queues in the list
 

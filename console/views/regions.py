@@ -14,8 +14,8 @@ from federation.services.registry.registry import EPOCH
 from federation.services.replication.forget_region import gone
 from federation.services.replication.lag import lags_ms
 from federation.services.routing.search import JobSearch, search
-from jobs.domain.ids import is_id
 from jobs.domain.states import State
+from jobs.domain.wire.ids import is_id
 
 BADGES = {"healthy": "completed", "unhealthy": "discarded", "unknown": "paused"}
 CIRCUITS = {Breaker.CLOSED: "completed", Breaker.HALF_OPEN: "retryable", Breaker.OPEN: "discarded"}

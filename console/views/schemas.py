@@ -7,8 +7,8 @@ from typing import Any
 from django.http import Http404
 
 from console.views.base import PageView
-from jobs.domain import jsonio
 from jobs.domain.errors import NotFound
+from jobs.domain.wire import jsonio
 from versioning.conf import conf
 from versioning.models import Schema
 from versioning.services import schemas

@@ -13,9 +13,9 @@ from console.rule_forms import MODES, ON_NO_WORKER, RulesForm
 from console.versions import RulesCard, rule_lines, slower
 from console.views.base import PageView
 from jobs.domain.errors import Conflict, OJSError
-from jobs.domain.names import TYPE_PATTERN
-from jobs.domain.version import Version, parse_version
-from jobs.domain.wire_bounds import MAX_TYPE
+from jobs.domain.wire.bounds import MAX_TYPE
+from jobs.domain.wire.names import TYPE_PATTERN
+from jobs.domain.wire.version import Version, parse_version
 from jobs.services.audit.audit import done_to
 from versioning.models import Routing
 from versioning.services import routing, touched, types

@@ -6,7 +6,7 @@ from django.http import Http404
 
 from console.views.base import PageView
 from jobs.domain.errors import NotFound
-from jobs.domain.events import NAMES
+from jobs.domain.record.events import NAMES
 from webhooks.conf import conf
 from webhooks.models import Status
 from webhooks.services.deliveries import DeliveryFilter, deliveries, delivery

@@ -10,7 +10,7 @@ from django.http import Http404
 from console.graph import draw
 from console.views.base import PageView
 from jobs.domain.errors import NotFound
-from jobs.domain.ids import is_id
+from jobs.domain.wire.ids import is_id
 from workflows.domain.kinds import FAILURES, FLOW_NAMES, Callback, FlowState, StepState, kind_of
 from workflows.domain.rows import FlowRow
 from workflows.services.display import step_state

@@ -12,7 +12,7 @@ from federation.domain.region import Auth, AuthKind, Region
 from federation.domain.routing import Candidate, Decision
 from federation.models import Region as Row
 from federation.services.registry.registry import Registry, region_of
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 
 # members of answers only: ignored in requests
 SHOWN = ("health", "load", "source", "is_local", "created_at", "updated_at")

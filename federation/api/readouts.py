@@ -10,10 +10,10 @@ from federation.api.base import FederationView
 from federation.services.registry.regions import registry
 from federation.services.registry.registry import EPOCH, Registry
 from federation.services.replication.lag import lags_ms
-from jobs.api.answer import Answer
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, TIME, array, integer, maybe, obj, text
-from jobs.domain.times import format_time
+from jobs.api.wire.answer import Answer
+from jobs.domain.wire.times import format_time
 
 EXTENSION = "federation"
 BACKENDS = obj(

@@ -16,11 +16,11 @@ from federation.services.registry import configure
 from federation.services.registry.regions import registry
 from federation.services.registry.registry import stated
 from federation.services.routing import route
-from jobs.api.admin.base import list_of, listed
-from jobs.api.answer import Answer
 from jobs.api.openapi import operation
-from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.schemas import obj
+from jobs.api.wire.admin import list_of, listed
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import NUMBERED, admin_page
 from jobs.domain.errors import Unprocessable
 
 EXTENSION = "federation"

@@ -13,10 +13,10 @@ from federation.services.replication.forget_region import forget_copies
 from federation.services.replication.give_up import give_up
 from federation.services.replication.ingest import ingest
 from federation.services.replication.replication import replication_config, required
-from jobs.api.answer import Answer
 from jobs.api.openapi import operation
 from jobs.api.schemas import ID
-from jobs.domain import jsonio
+from jobs.api.wire.answer import Answer
+from jobs.domain.wire import jsonio
 
 EXTENSION = "federation"
 

@@ -18,9 +18,6 @@ from federation.services.replication.forget_region import Order as Forgetting
 from federation.services.replication.give_up import Answer as GivenUp
 from federation.services.replication.lag import PeerLag
 from federation.services.replication.replication import ReplicationConfig
-from jobs.api.admin.base import MAX_REASON, REASON, optional_text
-from jobs.api.members import integer as integer_of
-from jobs.api.members import list_of, queue_name
 from jobs.api.schemas import (
     ANY,
     BOOLEAN,
@@ -37,11 +34,14 @@ from jobs.api.schemas import (
     obj,
     text,
 )
+from jobs.api.wire.admin import MAX_REASON, REASON, optional_text
+from jobs.api.wire.members import integer as integer_of
+from jobs.api.wire.members import list_of, queue_name
 from jobs.domain.errors import InvalidRequest, OJSError
-from jobs.domain.ids import is_id
-from jobs.domain.priorities import MAX_PRIORITY
-from jobs.domain.times import parse_time
-from jobs.domain.wire_bounds import MAX_INT, MAX_TENANT, MAX_WHOLE
+from jobs.domain.wire.bounds import MAX_INT, MAX_TENANT, MAX_WHOLE
+from jobs.domain.wire.ids import is_id
+from jobs.domain.wire.priorities import MAX_PRIORITY
+from jobs.domain.wire.times import parse_time
 
 T = TypeVar("T")
 

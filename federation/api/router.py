@@ -23,18 +23,18 @@ from federation.services.routing.place import (
     wished,
 )
 from federation.services.routing.place_many import Outcome, place_many
-from jobs.api import job_codec, members
-from jobs.api.answer import Answer
 from jobs.api.openapi import operation
 from jobs.api.problems import error_body
 from jobs.api.schemas import OBJECT, PROBLEM, TYPE, array, component, integer, obj, text
 from jobs.api.schemas.jobs import JOB, JOB_REQUEST
-from jobs.domain import jsonio
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
+from jobs.api.wire import job_codec, members
+from jobs.api.wire.answer import Answer
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import BulkFailed, InvalidRequest, OJSError, TenantMismatch
 from jobs.domain.job import Job
-from jobs.domain.names import VERSIONED_TYPE_PATTERN as VERSIONED_TYPE
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.names import VERSIONED_TYPE_PATTERN as VERSIONED_TYPE
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.enqueue_each import enqueue_each
 

@@ -28,9 +28,9 @@ from federation.domain.meta import (
     stamped,
 )
 from federation.domain.routing import Decision
-from jobs.domain import jsonio
 from jobs.domain.errors import OJSError
-from jobs.domain.times import format_time
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.times import format_time
 
 CREATED = (200, 201, 202, 207)
 

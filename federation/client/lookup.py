@@ -9,7 +9,7 @@ from federation.client.state import State
 from federation.domain.errors import NoHealthyRegion, RegionUnavailable, UnknownRegion
 from federation.domain.exchange import API, Call, Reply
 from jobs.domain.errors import NotFound
-from jobs.domain.ids import is_id
+from jobs.domain.wire.ids import is_id
 
 NOT_FOUND = 404
 

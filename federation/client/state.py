@@ -18,7 +18,7 @@ from federation.domain.delivery import Hop
 from federation.domain.exchange import Failure, Reply
 from federation.domain.health import Health, Load, Status, verdict
 from federation.domain.routing import Snapshot
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 
 logger = logging.getLogger(__name__)
 MIN_WAIT_S = 0.05  # between two checks for due probes and loads

@@ -14,10 +14,10 @@ from typing import Any, Final
 from federation.domain.order import milliseconds
 from federation.domain.replica import WAITS, to_milliseconds
 from jobs.domain.errors import InvalidRequest
-from jobs.domain.ids import is_id
 from jobs.domain.states import State
-from jobs.domain.times import format_time, read_time
-from jobs.domain.wire_bounds import MAX_TENANT
+from jobs.domain.wire.bounds import MAX_TENANT
+from jobs.domain.wire.ids import is_id
+from jobs.domain.wire.times import format_time, read_time
 
 MAX_CLAIMS: Final = 1_000
 MEMBERS: Final = frozenset({"federation_id", "tenant_id", "job_id", "enqueued_at", "started"})

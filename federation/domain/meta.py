@@ -11,7 +11,7 @@ from federation.domain.errors import (
     RegionRequired,
 )
 from federation.domain.region import ID_RULE, check_id, check_tags
-from jobs.domain.ids import is_id, new_id
+from jobs.domain.wire.ids import is_id, new_id
 
 PREFIX: Final = "ojs.federation."
 FEDERATION_ID: Final = PREFIX + "federation_id"

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from federation.domain.errors import FederationConfigError
-from jobs.domain import address
+from jobs.domain.outbound import address
 
 MAX_ID: Final = 64
 ID_PATTERN: Final = re.compile(r"[a-z][a-z0-9-]*")

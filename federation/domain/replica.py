@@ -14,12 +14,12 @@ from federation.domain.errors import FederationConfigError
 from federation.domain.meta import FEDERATION_ID, REPLICATED_FROM
 from federation.domain.region import ID_RULE, check_id
 from jobs.domain.errors import InvalidRequest
-from jobs.domain.ids import is_id
-from jobs.domain.names import QUEUE_PATTERN, TYPE_PATTERN
-from jobs.domain.priorities import MAX_PRIORITY
 from jobs.domain.states import TERMINAL, WAITING, State
-from jobs.domain.times import format_time, read_time
-from jobs.domain.wire_bounds import MAX_INT, MAX_TENANT, MAX_TYPE, MAX_WHOLE
+from jobs.domain.wire.bounds import MAX_INT, MAX_TENANT, MAX_TYPE, MAX_WHOLE
+from jobs.domain.wire.ids import is_id
+from jobs.domain.wire.names import QUEUE_PATTERN, TYPE_PATTERN
+from jobs.domain.wire.priorities import MAX_PRIORITY
+from jobs.domain.wire.times import format_time, read_time
 
 # pinned to its region; a workflow or a schedule follows it there
 PINNED, FOLLOWED = "region", "extension"

@@ -11,8 +11,8 @@ from django.template.response import TemplateResponse
 
 from jobs import models
 from jobs.admin.base import BoundedPaginator, Permitted, caller_of
-from jobs.domain import keys
-from jobs.domain.claim import POOL_PATTERN
+from jobs.domain.access import keys
+from jobs.domain.dispatch.claim import POOL_PATTERN
 from jobs.services.access import api_keys, staff
 
 

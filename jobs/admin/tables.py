@@ -6,8 +6,8 @@ from django.http import HttpRequest
 
 from jobs import models
 from jobs.admin.base import ById, ReadOnly, each
-from jobs.domain.caller import Caller
-from jobs.domain.classified import word_of
+from jobs.domain.access.caller import Caller
+from jobs.domain.access.classified import word_of
 from jobs.services.audit.audit import audited
 from jobs.services.operate import operate, queues
 from jobs.services.workers import workers

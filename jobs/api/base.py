@@ -13,9 +13,12 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from jobs.api.access import OPEN, Principal, authenticate
-from jobs.api.answer import Answer
-from jobs.api.headers import (
+from jobs.api.access.access import OPEN, Principal, authenticate
+from jobs.api.access.limiter import Allowance, limits_requests
+from jobs.api.openapi import OperationSchema
+from jobs.api.problems import as_ojs_error, error_response
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.headers import (
     block_ms,
     check_content_type,
     check_version,
@@ -24,13 +27,10 @@ from jobs.api.headers import (
     content_length,
     stamp,
 )
-from jobs.api.limiter import Allowance, limits_requests
-from jobs.api.openapi import OperationSchema
-from jobs.api.problems import as_ojs_error, error_response
 from jobs.conf import conf
-from jobs.domain import jsonio
-from jobs.domain.caller import Caller
-from jobs.domain.classified import SEEN, classification, redacted
+from jobs.domain.access.caller import Caller
+from jobs.domain.access.classified import SEEN, classification, redacted
+from jobs.domain.access.permits import Required, Tenants
 from jobs.domain.errors import (
     InvalidRequest,
     MethodNotAllowed,
@@ -39,8 +39,8 @@ from jobs.domain.errors import (
     PermissionDenied,
 )
 from jobs.domain.job import Job
-from jobs.domain.permits import Required, Tenants
-from jobs.domain.tracing import trace_context
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.tracing import trace_context
 from jobs.extensions import RequestHooks, implementers
 from jobs.metrics import observe_request
 from jobs.permits import table

@@ -10,7 +10,7 @@ from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.http import HttpRequest
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.services.access import throttle_logins
 from jobs.services.audit.audit import record
 

@@ -14,12 +14,12 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
 from jobs import extensions
-from jobs.api.answer import PASSING
-from jobs.api.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
 from jobs.api.schemas import COMPONENTS, ERROR, ID, QUEUE, WORKER_ID, Schema, integer, maybe, text
+from jobs.api.wire.answer import PASSING
+from jobs.api.wire.media import JSON_TYPE, OJS_TYPE, OJS_VERSION
+from jobs.domain.access.permits import Required
 from jobs.domain.errors import OJSError
-from jobs.domain.permits import Required
-from jobs.domain.wire_bounds import MAX_REQUEST_ID
+from jobs.domain.wire.bounds import MAX_REQUEST_ID
 from jobs.extensions import RequestHooks
 from jobs.permits import table
 

@@ -10,9 +10,9 @@ from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 
-from jobs.api.answer import Answer
-from jobs.api.headers import chosen_request_id, stamp
-from jobs.api.limiter import Allowance
+from jobs.api.access.limiter import Allowance
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.headers import chosen_request_id, stamp
 from jobs.conf import conf
 from jobs.domain.errors import (
     BackendError,

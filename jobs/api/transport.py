@@ -11,10 +11,10 @@ from typing import Any, Final
 from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 
-from jobs.api.access import SUBJECT
+from jobs.api.access.access import SUBJECT
 from jobs.api.problems import plain_error
 from jobs.conf import conf
-from jobs.domain import peers
+from jobs.domain.access import peers
 from jobs.domain.errors import TLSRequired
 
 Handler = Callable[[HttpRequest], HttpResponse]

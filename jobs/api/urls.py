@@ -6,9 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import include, path, re_path, resolve
 
 from jobs.api.admin.workers import AdminWorkers
-from jobs.api.admin_bulk import AdminBulkCancel, AdminBulkDelete, AdminBulkRetry
-from jobs.api.bulk import BulkCancel, BulkDelete, BulkEnqueue, BulkRetry
-from jobs.api.dead_letter import (
+from jobs.api.jobs.admin_bulk import AdminBulkCancel, AdminBulkDelete, AdminBulkRetry
+from jobs.api.jobs.bulk import BulkCancel, BulkDelete, BulkEnqueue, BulkRetry
+from jobs.api.jobs.dead_letter import (
     DeadLetterCollection,
     DeadLetterJob,
     DeadLetterPurge,
@@ -16,10 +16,7 @@ from jobs.api.dead_letter import (
     DeadLetterRetryAll,
     DeadLetterStats,
 )
-from jobs.api.docs import Docs, OpenAPIDocument
-from jobs.api.events import JobHistory
-from jobs.api.health import Alive, HealthView, Ready, WorkerHealth
-from jobs.api.jobs import (
+from jobs.api.jobs.jobs import (
     JobActivation,
     JobBatch,
     JobCollection,
@@ -27,15 +24,11 @@ from jobs.api.jobs import (
     JobResult,
     JobRetries,
 )
-from jobs.api.live import ProgressStream, StatsStream
-from jobs.api.manifest import Manifest
-from jobs.api.metrics import Metrics, MetricsSummary
-from jobs.api.middleware import MiddlewareChains
+from jobs.api.jobs.unique import UniqueJobs
 from jobs.api.problems import plain_error
-from jobs.api.progress import JobProgress, WorkerProgress
-from jobs.api.queue_config import AdminQueueConfig, AdminQueueRateLimit, QueueConfig
-from jobs.api.queue_purge import AdminQueueJobs, QueuePurge
-from jobs.api.queues import (
+from jobs.api.queues.queue_config import AdminQueueConfig, AdminQueueRateLimit, QueueConfig
+from jobs.api.queues.queue_purge import AdminQueueJobs, QueuePurge
+from jobs.api.queues.queues import (
     QueueCollection,
     QueueDetail,
     QueuePause,
@@ -43,12 +36,19 @@ from jobs.api.queues import (
     QueueResume,
     QueueStatistics,
 )
-from jobs.api.rate_limits import RateLimitCollection, RateLimitDetail
-from jobs.api.spa import admin_ui
-from jobs.api.streams import AllEvents, Events, JobEvents, QueueEvents
-from jobs.api.system import Reset
-from jobs.api.unique import UniqueJobs
-from jobs.api.workers import (
+from jobs.api.queues.rate_limits import RateLimitCollection, RateLimitDetail
+from jobs.api.record.events import JobHistory
+from jobs.api.record.live import ProgressStream, StatsStream
+from jobs.api.record.streams import AllEvents, Events, JobEvents, QueueEvents
+from jobs.api.server.docs import Docs, OpenAPIDocument
+from jobs.api.server.health import Alive, HealthView, Ready, WorkerHealth
+from jobs.api.server.manifest import Manifest
+from jobs.api.server.metrics import Metrics, MetricsSummary
+from jobs.api.server.middleware import MiddlewareChains
+from jobs.api.server.spa import admin_ui
+from jobs.api.server.system import Reset
+from jobs.api.workers.progress import JobProgress, WorkerProgress
+from jobs.api.workers.workers import (
     AckBatch,
     AckJob,
     AckOwnPath,

@@ -1,4 +1,4 @@
 """The rules of the core in plain Python, without Django, database and clock.
 
-A module has one subject, such as the envelope, retries, or the grammar of names.
+Packages have the names of the packages of `jobs/services`; `wire` has the values on the wire.
 """

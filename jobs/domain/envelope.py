@@ -3,16 +3,15 @@
 `parse_job` checks everything that needs no database and collects all problems of one job.
 """
 
-import marshal
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from jobs.domain import jsonio, version
-from jobs.domain.draft import JobDraft
-from jobs.domain.durations import parse_duration
+from jobs.domain.access.keys import allowed
+from jobs.domain.enqueue.draft import JobDraft
+from jobs.domain.enqueue.server_limits import DEFAULT_LIMITS, Limits, check_meta
+from jobs.domain.enqueue.unique import read_policy
 from jobs.domain.errors import (
     InvalidRequest,
     MetadataTooLarge,
@@ -20,16 +19,10 @@ from jobs.domain.errors import (
     Problem,
     Unprocessable,
 )
-from jobs.domain.ids import is_id, new_id
-from jobs.domain.keys import allowed
-from jobs.domain.limits import parse_rate_limit
-from jobs.domain.names import META_NAME, QUEUE_PATTERN, TYPE_PATTERN, URI_PATTERN
-from jobs.domain.priorities import parse_priority
-from jobs.domain.retry import DEFAULT_POLICY, RetryPolicy, parse_policy
-from jobs.domain.times import read_time
-from jobs.domain.unique import read_policy
-from jobs.domain.wire_bounds import (
-    MAX_META_NAME,
+from jobs.domain.lanes.limits import parse_rate_limit
+from jobs.domain.outcome.retry import parse_policy
+from jobs.domain.wire import jsonio, version
+from jobs.domain.wire.bounds import (
     MAX_MS,
     MAX_QUEUE,
     MAX_TAG,
@@ -37,14 +30,15 @@ from jobs.domain.wire_bounds import (
     MAX_TYPE,
     MIN_LEASE_MS,
 )
+from jobs.domain.wire.durations import parse_duration
+from jobs.domain.wire.ids import is_id, new_id
+from jobs.domain.wire.names import QUEUE_PATTERN, TYPE_PATTERN, URI_PATTERN
+from jobs.domain.wire.priorities import parse_priority
+from jobs.domain.wire.times import read_time
 
 VERSION_PATTERN: Final = re.compile(r"1(\.0(\.\d+(-[0-9A-Za-z.-]+)?)?)?", re.ASCII)
 KEEP_RESULT, NO_RESULT = -1, 0  # values of `result_ttl` besides seconds. Spec: contract 10.6
 SPECVERSION: Final = "1.0"
-MOST_KNOWN: Final = 16  # drafts of a request with different members
-OWN: Final = frozenset({"id", "args", "meta"})  # members that differ from job to job
-MARSHAL: Final = 2  # the version; later versions write equal values in different ways
-NAME_RULE: Final = f"must be named by 1 to {MAX_META_NAME} of a-z, A-Z, 0-9 and _.:-"
 
 # Set by the server alone; a client's value is dropped. Spec: contract 1.2
 MANAGED: Final = frozenset(
@@ -74,27 +68,14 @@ PLAIN: Final = frozenset(
 EXTENDED: Final = frozenset({"version"})
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits and defaults of a server; sizes in bytes. Spec: contract 1.6, 28.1, 31.3."""
-
-    max_envelope_bytes: int = 1_048_576
-    max_meta_bytes: int = 65_536
-    types: tuple[str, ...] = ()  # globs; empty: all
-    takes_unknown: bool = True  # attributes
-    takes_newlines: bool = True  # in texts of meta
-    takes_any_names: bool = False  # in meta: for jobs that an earlier release accepted
-    retry: RetryPolicy = DEFAULT_POLICY  # a job's own policy is merged over it
-
-
-def parse_job(raw: Mapping[str, Any], *, limits: Limits = Limits()) -> JobDraft:
+def parse_job(raw: Mapping[str, Any], *, limits: Limits = DEFAULT_LIMITS) -> JobDraft:
     """Check one PUSH request and return its draft. Spec: contract 1.1, 1.7.
 
     Raises InvalidRequest with all problems of shape, InvalidRetryPolicy, the 413s, Unsupported.
     Raises Unprocessable for a type or an attribute that the settings of this server exclude.
     """
     reader = _Reader(raw)
-    _check_sizes(raw, limits)
+    check_sizes(raw, limits)
     job = reader.draft()
     if reader.problems:
         raise InvalidRequest.of_problems(reader.problems)
@@ -107,56 +88,8 @@ def parse_job(raw: Mapping[str, Any], *, limits: Limits = Limits()) -> JobDraft:
     return job
 
 
-class RequestParser:
-    """Parses the jobs of one request as `parse_job` does.
-
-    Many jobs of a request differ only in their arguments and their meta. The members that equal
-    those of an earlier job are not checked again.
-    """
-
-    def __init__(self, limits: Limits = Limits()) -> None:
-        """Begin without a job."""
-        self._limits = limits
-        self._known: dict[bytes, JobDraft] = {}
-
-    def parse(self, raw: Mapping[str, Any]) -> JobDraft:
-        """Return the draft of a job. Raises as `parse_job`."""
-        job_id, args, meta = raw.get("id"), raw.get("args"), raw.get("meta")
-        key = _key_of(raw)
-        known = self._known.get(key)
-        if (
-            known is None
-            or type(args) is not list
-            or not (meta is None or type(meta) is dict)
-            or not (job_id is None or is_id(job_id))
-        ):
-            job = parse_job(raw, limits=self._limits)
-            if not job.extra and len(self._known) < MOST_KNOWN and not _has_metadata(raw):
-                self._known[key] = job.like(
-                    "", [], {}, id_given=False
-                )  # middleware may change the other one
-            return job
-        _check_sizes(raw, self._limits)
-        if meta:
-            meta = {**meta}
-            if not self._limits.takes_any_names:
-                _check_names(meta)
-            if not self._limits.takes_newlines:
-                _check_newlines(meta)
-        return known.like(job_id or new_id(), args, meta or {}, id_given=job_id is not None)
-
-
-def _key_of(raw: Mapping[str, Any]) -> bytes:
-    """Return bytes that are equal only for equal members; 1, 1.0 and true differ."""
-    return marshal.dumps([one for one in raw.items() if one[0] not in OWN], MARSHAL)
-
-
-def _has_metadata(raw: Mapping[str, Any]) -> bool:
-    options = raw.get("options")
-    return isinstance(options, Mapping) and options.get("metadata") is not None
-
-
-def _check_sizes(raw: Mapping[str, Any], limits: Limits) -> None:
+def check_sizes(raw: Mapping[str, Any], limits: Limits) -> None:
+    """Refuse a job or a meta that is too large. Spec: contract 1.6."""
     size = len(jsonio.dumps(raw))
     if size > limits.max_envelope_bytes:
         raise PayloadTooLarge.of("job", limits.max_envelope_bytes, size)
@@ -176,34 +109,7 @@ def _check_settings(job: JobDraft, limits: Limits) -> None:
         raise Unprocessable.of_problems(
             Problem(name, "is not an attribute of a job", job.extra[name]) for name in unknown
         )
-    if not limits.takes_any_names:
-        _check_names(job.meta)
-    if not limits.takes_newlines:
-        _check_newlines(job.meta)
-
-
-def _check_names(meta: Mapping[str, Any]) -> None:
-    """Refuse names in meta that other software could read as markup or headers.
-
-    Spec: contract 31.3.
-    """
-    problems = [
-        Problem(f"meta.{name[:MAX_META_NAME]}", NAME_RULE)
-        for name in meta
-        if not META_NAME.fullmatch(name)
-    ]
-    if problems:
-        raise InvalidRequest.of_problems(problems)
-
-
-def _check_newlines(meta: Mapping[str, Any]) -> None:
-    problems = [
-        Problem(f"meta.{name}", "must not hold a newline", value)
-        for name, value in meta.items()
-        if isinstance(value, str) and ("\n" in value or "\r" in value)
-    ]
-    if problems:
-        raise InvalidRequest.of_problems(problems)
+    check_meta(job.meta, limits)
 
 
 class _Reader:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
+from jobs.domain.dispatch.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.job import Job
 from jobs.extensions.registry import Extension, implementers
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from jobs.domain.claim import LaneKey, SharingPolicy
+from jobs.domain.dispatch.claim import LaneKey, SharingPolicy
 from jobs.extensions.registry import Extension
 
 

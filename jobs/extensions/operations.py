@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.domain.vault import Resealed
+from jobs.domain.outbound.vault import Resealed
 from jobs.extensions.registry import Extension, implementers
 
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 from prometheus_client import Metric
 
-from jobs.domain.alerts import Alert, Noted
-from jobs.domain.gates import Gate
+from jobs.domain.dispatch.gates import Gate
 from jobs.domain.job import Job
+from jobs.domain.record.alerts import Alert, Noted
 from jobs.extensions.registry import Extension, implementers
 
 OTHER_TENANTS = "_other"  # tenants without a label in metrics

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from jobs.domain.transition import Transition
+from jobs.domain.outcome.transition import Transition
 from jobs.extensions.registry import Extension
 
 

@@ -9,8 +9,8 @@ from django.core.signals import request_finished, request_started
 from django.db import DEFAULT_DB_ALIAS, close_old_connections, connections, reset_queries
 from django.http import FileResponse, HttpResponse
 
-from jobs.api.answer import Answer
-from jobs.api.media import SEND
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.media import SEND
 from jobs.fastpath.handler import Handler
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from django.urls import resolve
 from django.utils.log import log_response
 
 from jobs.api import transport
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.problems import plain_error
+from jobs.api.wire.answer import Answer
 from jobs.conf import conf
 from jobs.domain.errors import OJSError
-from jobs.domain.ids import PATTERN, new_id
+from jobs.domain.wire.ids import PATTERN, new_id
 from jobs.gather import Later
 
 FIRST_ERROR: Final = 400  # of HTTP statuses

@@ -72,8 +72,8 @@ class Total(Counts):
 class Period(Counts):
     """Counts of one minute, hour or day: throughput, the last hour, charts. See ADR 0008.
 
-    `span_s` is 60, 3600 or 86400 (domain/periods.py), `at` the beginning, in UTC. Each span counts
-    all events, and has a retention of its own.
+    `span_s` is 60, 3600 or 86400 (domain/record/periods.py), `at` the beginning, in UTC. Each
+    span counts all events, and has a retention of its own.
     """
 
     pk = models.CompositePrimaryKey("span_s", "at", "queue", "type")
@@ -159,8 +159,8 @@ class Duration(models.Model):
     queue = NameField()
     type = NameField()
     tenant = NameField(default="", db_default="")
-    measure = models.SmallIntegerField()  # codes in domain/events.py
-    bucket = models.SmallIntegerField()  # index of the bound in domain/events.py
+    measure = models.SmallIntegerField()  # codes in domain/record/events.py
+    bucket = models.SmallIntegerField()  # index of the bound in domain/record/events.py
     jobs = models.BigIntegerField()
     took_ms = models.BigIntegerField()  # sum over these jobs
 
@@ -225,8 +225,8 @@ class Dispatch(models.Model):
 class DispatchPeriod(models.Model):
     """Jobs of a queue handed to a pool in one second, minute or hour, and their waiting time.
 
-    `span_s` is 1, 60 or 3600 (domain/periods.py). A window up to now is made of hours, of minutes
-    before them and of seconds at its beginning.
+    `span_s` is 1, 60 or 3600 (domain/record/periods.py). A window up to now is made of
+    hours, of minutes before them and of seconds at its beginning.
     """
 
     pk = models.CompositePrimaryKey("span_s", "at", "queue", "pool")

@@ -20,7 +20,7 @@ class Event(models.Model):
     stamp = Xid8Field()
     seq = models.BigIntegerField()  # identity column, set by the database
     at = models.DateTimeField(db_default=Now())
-    kind = models.SmallIntegerField()  # codes in domain/events.py
+    kind = models.SmallIntegerField()  # codes in domain/record/events.py
     job_id = models.UUIDField(null=True)  # null: about a queue or a worker
     queue = NameField(null=True)
     type = NameField(null=True)

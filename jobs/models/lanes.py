@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Greatest, Least
 
-from jobs.domain.priorities import MAX_PRIORITY
+from jobs.domain.wire.priorities import MAX_PRIORITY
 from jobs.models.fields import NameField, Xid8Field
 
 

@@ -10,7 +10,7 @@ class Limit(models.Model):
     """A bound on the active jobs of a group, or on its starts in a time. Spec: contract 27.
 
     The group is a rate-limit key of jobs, a queue, a tenant or a type (`kind`, codes in
-    domain/limits.py). `policy` and `override` have the members of `LimitPolicy`; the override
+    domain/lanes/limits.py). `policy` and `override` have the members of `LimitPolicy`; the override
     applies until it ends. `Hold` has the active jobs, `Start` the times of starts.
     """
 
@@ -71,7 +71,7 @@ class LimitWait(models.Model):
 
     pk = models.CompositePrimaryKey("limit_id", "bucket")
     limit_id = models.BigIntegerField()
-    bucket = models.SmallIntegerField()  # index of the bound in domain/events.py
+    bucket = models.SmallIntegerField()  # index of the bound in domain/record/events.py
     jobs = models.BigIntegerField()
     took_ms = models.BigIntegerField()  # sum over these jobs
 

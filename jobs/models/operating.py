@@ -144,7 +144,7 @@ class ApiKey(models.Model):
 
     name = models.TextField()
     prefix = NameField(unique=True)
-    secret_hash = models.BinaryField()  # see domain/hashers.py
+    secret_hash = models.BinaryField()  # see domain/access/hashers.py
     previous_hash = models.BinaryField(null=True)  # of the secret before the latest rotation
     previous_valid_until = models.DateTimeField(null=True)  # until when that secret is accepted
     scopes = models.JSONField(default=list)

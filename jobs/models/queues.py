@@ -12,7 +12,7 @@ class Queue(models.Model):
 
     name = NameField(primary_key=True)
     paused_at = models.DateTimeField(null=True)  # null: not paused
-    config = models.JSONField(default=dict, db_default={})  # normalized: domain/queues.py
+    config = models.JSONField(default=dict, db_default={})  # normalized: domain/lanes/queues.py
     draining = models.BooleanField(default=False, db_default=False)  # takes no new jobs
     moves_to = NameField(null=True)  # draining: the target of its jobs; null: they are cancelled
     limit_id = models.BigIntegerField(null=True)  # the queue's Limit; null: none

@@ -22,22 +22,11 @@ from jobs.queries.attempts import (
     requeue,
     stall,
     stalled,
-    stored_job,
 )
-from jobs.queries.claims import (
-    EXPLAINED_TIMES,
-    Claim,
-    Claimed,
-    Claimer,
-    Hints,
-    begin_claims,
-    claim,
-    explain,
-)
+from jobs.queries.claims import Claim, Claimed, Claimer, Hints, begin_claims, claim, explain
 from jobs.queries.counts import (
     Counted,
     Drift,
-    Span,
     aggregate_events,
     amend,
     dispatches,
@@ -71,7 +60,6 @@ from jobs.queries.events import (
     unread,
 )
 from jobs.queries.finding import (
-    DeadGroup,
     Found,
     Picked,
     dead_letter_stats,
@@ -87,7 +75,6 @@ from jobs.queries.finding import (
     reserve_answer,
 )
 from jobs.queries.lanes import (
-    StoredConfiguration,
     adopt,
     charge,
     charge_queues,
@@ -121,7 +108,6 @@ from jobs.queries.lifecycle import (
 )
 from jobs.queries.limits import (
     LimitKey,
-    LimitNow,
     limit_loads,
     limit_states,
     limits,
@@ -153,7 +139,6 @@ from jobs.queries.queues import (
 )
 from jobs.queries.retention import (
     Prunable,
-    PrunedEvents,
     expire_results,
     prunable,
     prune_audit,
@@ -174,12 +159,7 @@ from jobs.queries.schema import (
     spelled,
     unbound_session,
 )
-from jobs.queries.scratch import (
-    drop_scratch,
-    make_scratch,
-    set_clock,
-    set_depths,
-)
+from jobs.queries.scratch import drop_scratch, make_scratch, set_clock, set_depths
 from jobs.queries.storing import (
     Checking,
     Placed,
@@ -214,22 +194,12 @@ from jobs.queries.system import (
     tick,
     vitals,
 )
-from jobs.queries.workers import (
-    Beat,
-    WorkerRow,
-    bury,
-    forget,
-    heartbeat,
-    standings,
-    workers,
-)
+from jobs.queries.workers import WorkerRow, bury, forget, heartbeat, standings, workers
 
 __all__ = [
-    "EXPLAINED_TIMES",
     "NEWEST_FIRST",
     "OLDEST_FIRST",
     "Attempt",
-    "Beat",
     "Checking",
     "Claim",
     "Claimed",
@@ -237,7 +207,6 @@ __all__ = [
     "Column",
     "Completed",
     "Counted",
-    "DeadGroup",
     "Discarded",
     "Drift",
     "Ended",
@@ -245,19 +214,15 @@ __all__ = [
     "Found",
     "Hints",
     "LimitKey",
-    "LimitNow",
     "Load",
     "Look",
     "Picked",
     "Placed",
     "Prunable",
-    "PrunedEvents",
     "Release",
     "Requeued",
     "Run",
     "Seen",
-    "Span",
-    "StoredConfiguration",
     "UniqueJob",
     "Vitals",
     "WorkerRow",
@@ -400,7 +365,6 @@ __all__ = [
     "stalled",
     "stamp_at",
     "standings",
-    "stored_job",
     "take_id",
     "tenant_depths",
     "tick",

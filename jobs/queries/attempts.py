@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from jobs.domain import jsonio
 from jobs.domain.job import Job
+from jobs.domain.wire import jsonio
 from jobs.queries.base import begin_one, run, run_pooled
 from jobs.trips import Trip
 

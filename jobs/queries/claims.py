@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from jobs.domain.claim import ClaimPlan
+from jobs.domain.dispatch.claim import ClaimPlan
 from jobs.domain.job import Job
 from jobs.queries.base import array, begin_pooled, run, run_pooled
 from jobs.trips import Trip

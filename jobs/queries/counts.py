@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from jobs.domain.dispatches import Started
-from jobs.domain.periods import BY_SECOND_MS, DISPATCH_SPANS, SPANS
+from jobs.domain.record.dispatches import Started
+from jobs.domain.record.periods import BY_SECOND_MS, DISPATCH_SPANS, SPANS
 from jobs.queries.base import as_json, run
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import orjson
 from django.db import connection
 
-from jobs.domain.loglines import Recorded
-from jobs.domain.place import FIRST, SEQ_MASK, Place
+from jobs.domain.record.loglines import Recorded
+from jobs.domain.record.place import FIRST, SEQ_MASK, Place
 from jobs.models import Event, LogPosition
 from jobs.queries.base import as_json, run
 

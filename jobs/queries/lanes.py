@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import orjson
 from django.db import connection
 
-from jobs.domain.claim import LaneKey, Share
+from jobs.domain.dispatch.claim import LaneKey, Share
 from jobs.queries.base import as_json, run
 
 

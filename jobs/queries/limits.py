@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from jobs.domain.limits import LimitPolicy
+from jobs.domain.lanes.limits import LimitPolicy
 from jobs.queries.base import as_json, run
 
 
 class LimitKey(NamedTuple):
-    """The key of a limit; kinds are in domain/limits.py."""
+    """The key of a limit; kinds are in domain/lanes/limits.py."""
 
     kind: int
     tenant: str

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from jobs.domain.dispatches import OpenQueue
 from jobs.domain.errors import Conflict
+from jobs.domain.record.dispatches import OpenQueue
 from jobs.queries.base import as_json, run
 
 TRIES: Final = 10  # how often a concurrently deleted queue is made again

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from jobs.domain.duplicates import Candidate
+from jobs.domain.enqueue.duplicates import Candidate
 from jobs.domain.states import CODES
 from jobs.queries.base import begin_one, run, run_hot
 from jobs.queries.lifecycle import Discarded

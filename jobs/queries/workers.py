@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from jobs.domain.claim import Declaration
+from jobs.domain.dispatch.claim import Declaration
 from jobs.queries.base import run
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from django.db import Error, close_old_connections, connection
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.handlers import Context
 from jobs.services.dispatch.fetch import fetch

@@ -7,8 +7,9 @@ from typing import Any
 
 from jobs import spans
 from jobs.conf import conf
-from jobs.domain import jsonio, retry
 from jobs.domain.errors import InvalidPayload, ResultTooLarge
+from jobs.domain.outcome import retry
+from jobs.domain.wire import jsonio
 from jobs.handlers import Context, JobHandler, JobTimeout, handler_of, run_as_current
 from jobs.middleware import Wrapper, execution_chain
 from jobs.services.outcome.ack import Ack

@@ -11,7 +11,7 @@ import threading
 from time import monotonic
 from typing import Final
 
-from jobs.domain import retry
+from jobs.domain.outcome import retry
 from jobs.handlers import JobTimeout
 from jobs.worker.acker import Acker
 from jobs.worker.directives import Directives

@@ -6,7 +6,7 @@ import ssl
 import sys
 from typing import Final
 
-from jobs.api.media import SERVED
+from jobs.api.wire.media import SERVED
 from ojs_project.serving.requests import Environ, Held, Reader
 
 READ_BYTES: Final = 65_536  # bytes of one read

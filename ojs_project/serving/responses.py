@@ -6,11 +6,11 @@ from functools import lru_cache
 from time import time
 from typing import Any
 
-from jobs.api.answer import Answer
-from jobs.api.headers import stamp
 from jobs.api.problems import error_response
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.headers import stamp
 from jobs.domain.errors import OJSError
-from jobs.domain.ids import request_id
+from jobs.domain.wire.ids import request_id
 
 Headers = Sequence[tuple[str, str]]
 WITHOUT_BODY = ("204", "304", "1")  # beginnings of statuses

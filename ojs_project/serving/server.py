@@ -25,8 +25,8 @@ from time import monotonic
 from typing import Any, Final
 
 from jobs import baton
-from jobs.api.media import SEND
 from jobs.api.transport import HEALTH
+from jobs.api.wire.media import SEND
 from jobs.domain.errors import (
     BackendError,
     BackendUnavailable,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gunicorn.sock import ssl_context
 from gunicorn.workers.base import Worker
 
-from jobs.domain import peers
+from jobs.domain.access import peers
 
 if TYPE_CHECKING:
     from ojs_project.serving.server import Server
@@ -77,7 +77,7 @@ class OJSWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
 
     def _end(self, server: "Server") -> None:
         """Close idle connections, finish requests, and notify streams. Spec: contract 33.3."""
-        from jobs.api.follow import feed  # noqa: PLC0415
+        from jobs.api.record.follow import feed  # noqa: PLC0415
         from jobs.services.workers.draining import drain  # noqa: PLC0415
 
         server.drain()

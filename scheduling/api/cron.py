@@ -5,15 +5,15 @@ from zoneinfo import ZoneInfo
 
 from rest_framework.request import Request
 
-from jobs.api import job_codec
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.paging import QUERY, page
 from jobs.api.schemas import BOOLEAN, OBJECT, array, integer, obj, text
 from jobs.api.schemas.jobs import JOB
+from jobs.api.wire import job_codec
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import QUERY, page
 from jobs.domain.errors import InvalidRequest
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from scheduling.api.cron_codec import (
     decode_changes,
     decode_definition,

@@ -6,11 +6,11 @@ Spec: contract 7.1, 7.5, 24.5, 24.6, D31.
 from collections.abc import Mapping
 from typing import Any
 
-from jobs.api.members import queue_name
+from jobs.api.wire.members import queue_name
 from jobs.domain.envelope import MANAGED, MEMBERS
 from jobs.domain.errors import InvalidRequest, shown
 from jobs.domain.states import state_of
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from scheduling.domain.cron import MAX_EXPRESSION, check_zone
 from scheduling.domain.definition import MAX_DESCRIPTION, NAME_PATTERN, Definition
 from scheduling.domain.overlap import Overlap

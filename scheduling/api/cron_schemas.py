@@ -23,7 +23,7 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.jobs import JOB_REQUEST_MEMBERS
-from jobs.domain.wire_bounds import MAX_TENANT
+from jobs.domain.wire.bounds import MAX_TENANT
 from scheduling.domain.cron import MAX_EXPRESSION
 from scheduling.domain.definition import MAX_DESCRIPTION, NAME_PATTERN
 from scheduling.domain.overlap import Overlap

@@ -17,9 +17,9 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.api.schemas.workers import POOL as NAME
-from jobs.domain.claim import MAX_WEIGHT, STRATEGIES, PriorityScope, Strategy
-from jobs.domain.durations import format_duration
+from jobs.api.workers.schemas import POOL as NAME
+from jobs.domain.dispatch.claim import MAX_WEIGHT, STRATEGIES, PriorityScope, Strategy
+from jobs.domain.wire.durations import format_duration
 from scheduling.domain.pool import MAX_CONCURRENCY, MAX_QUEUES, Cost, Scope, TenantWeights
 from scheduling.domain.pool_request import MAX_TENANT, parse_scope, parse_strategy, parse_tenants
 from scheduling.services.configuration import Defaults, Wanted

@@ -2,12 +2,12 @@
 
 from rest_framework.request import Request
 
-from jobs.api.admin.base import chosen, list_of, listed
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.paging import NUMBERED, admin_page
-from jobs.api.schemas.workers import POOL as NAME
+from jobs.api.wire.admin import chosen, list_of, listed
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import NUMBERED, admin_page
+from jobs.api.workers.schemas import POOL as NAME
 from scheduling.api.pool_codec import (
     CONFIGURATION,
     CONFIGURE,

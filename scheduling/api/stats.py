@@ -4,8 +4,6 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api.admin.base import plain
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
 from jobs.api.schemas import (
@@ -21,9 +19,11 @@ from jobs.api.schemas import (
     obj,
     text,
 )
-from jobs.domain.claim import MAX_WEIGHT
-from jobs.domain.durations import format_duration, parse_short_duration
+from jobs.api.wire.admin import plain
+from jobs.api.wire.answer import Answer
+from jobs.domain.dispatch.claim import MAX_WEIGHT
 from jobs.domain.errors import InvalidRequest
+from jobs.domain.wire.durations import format_duration, parse_short_duration
 from scheduling.api.pool_codec import STRATEGY
 from scheduling.services.stats import QueueStats, stats
 

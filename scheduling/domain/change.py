@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import yaml
 
-from jobs.domain.claim import POOL_PATTERN, Strategy
+from jobs.domain.dispatch.claim import POOL_PATTERN, Strategy
 from jobs.domain.errors import OJSError, Unprocessable
-from jobs.domain.names import QUEUE_PATTERN
-from jobs.domain.queues import merge
+from jobs.domain.lanes.queues import merge
+from jobs.domain.wire.names import QUEUE_PATTERN
 from scheduling.domain.pool import Pool, TenantWeights
 from scheduling.domain.pool_request import parse_pool, parse_strategy, parse_tenants
 from scheduling.domain.workload import MOST_GROUPS, MOST_SLOTS, Workers

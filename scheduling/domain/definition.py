@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from jobs.domain.draft import JobDraft
-from jobs.domain.envelope import Limits, parse_job
+from jobs.domain.enqueue.draft import JobDraft
+from jobs.domain.enqueue.server_limits import Limits
+from jobs.domain.envelope import parse_job
 from jobs.domain.errors import InvalidRequest
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from scheduling.domain.cron import Schedule, parse
 from scheduling.domain.overlap import Overlap
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from jobs.domain.claim import SharingPolicy, Strategy
+from jobs.domain.dispatch.claim import SharingPolicy, Strategy
 
 DEFAULT: Final = "default"  # the pool of workers that name no pool
 MAX_CONCURRENCY: Final = 2**31 - 1

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jobs.domain.claim import Strategy
-from jobs.domain.gates import Gate, GateState, Numbers
-from jobs.domain.rotations import Ahead
+from jobs.domain.dispatch.claim import Strategy
+from jobs.domain.dispatch.gates import Gate, GateState, Numbers
+from jobs.domain.lanes.rotations import Ahead
 from scheduling.domain.pool import Pool
 
 NAMED: Final = 5  # pools or queues that a message names

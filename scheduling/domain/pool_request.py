@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
-from jobs.domain.claim import POOL_PATTERN, STRATEGIES, PriorityScope, Strategy
-from jobs.domain.durations import parse_short_duration
+from jobs.domain.dispatch.claim import POOL_PATTERN, STRATEGIES, PriorityScope, Strategy
+from jobs.domain.dispatch.rotation_request import parse_weight, parse_weights
 from jobs.domain.errors import Unprocessable, Unsupported
-from jobs.domain.names import QUEUE_PATTERN
-from jobs.domain.rotation_request import parse_weight, parse_weights
+from jobs.domain.wire.durations import parse_short_duration
+from jobs.domain.wire.names import QUEUE_PATTERN
 from scheduling.domain.errors import InfeasibleRatio
 from scheduling.domain.pool import (
     MAX_CONCURRENCY,

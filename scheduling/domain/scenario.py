@@ -9,11 +9,11 @@ from itertools import islice
 from random import Random
 from typing import Any, Final
 
-from jobs.domain.claim import LaneKey
-from jobs.domain.durations import parse_period, parse_short_duration
+from jobs.domain.dispatch.claim import LaneKey
 from jobs.domain.errors import Unprocessable
-from jobs.domain.names import QUEUE_PATTERN
-from jobs.domain.priorities import parse_priority
+from jobs.domain.wire.durations import parse_period, parse_short_duration
+from jobs.domain.wire.names import QUEUE_PATTERN
+from jobs.domain.wire.priorities import parse_priority
 from scheduling.domain.change import (
     MEMBERS,
     Change,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from jobs.domain.claim import LaneKey
+from jobs.domain.dispatch.claim import LaneKey
 
 MOST_JOBS: Final = 100_000
 MOST_GROUPS: Final = 500

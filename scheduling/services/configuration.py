@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from django.db.models.functions import Now
 
 from jobs import extensions
-from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.claim import PriorityScope, Strategy
+from jobs.domain.access.caller import SYSTEM, Caller
+from jobs.domain.dispatch.claim import PriorityScope, Strategy
 from jobs.models import Queue
 from jobs.services.audit.audit import audited
 from jobs.services.lanes import configuration

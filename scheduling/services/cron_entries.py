@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import Conflict, NotFound
 from scheduling.domain.cron import parse, runs
 from scheduling.domain.definition import NAME_PATTERN

@@ -13,7 +13,7 @@ from django.db import Error, InterfaceError, OperationalError, transaction
 from django.db.models import DurationField, Exists, ExpressionWrapper, F, QuerySet
 from django.db.models.functions import Now
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import Duplicate, OJSError
 from jobs.models import Maintenance
 from jobs.services.operate.maintenance import NOT_OVER

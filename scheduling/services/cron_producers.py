@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from jobs.domain.version import version_said
+from jobs.domain.wire.version import version_said
 from jobs.extensions import FutureProducers
 from scheduling import queries
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import Conflict, InvalidRequest
 from jobs.services.enqueue.enqueue import require_prepared
 from jobs.services.enqueue.store import require_accepted

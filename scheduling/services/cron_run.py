@@ -15,12 +15,12 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import Conflict, NotFound
-from jobs.domain.events import Kind
 from jobs.domain.job import Job
-from jobs.domain.times import format_time
+from jobs.domain.record.events import Kind
+from jobs.domain.wire.times import format_time
 from jobs.models import DEFAULT_TENANT
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes.envelopes import stored_limits

@@ -14,8 +14,8 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
+from jobs.domain.dispatch.gates import Gate, GateState
 from jobs.domain.errors import OJSError
-from jobs.domain.gates import Gate, GateState
 from jobs.models import Job
 from jobs.services.outcome.activate import activate
 from jobs.services.read.show import live

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from django.db import transaction
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import Conflict
 from jobs.domain.job import Job
 from scheduling.domain.definition import aim

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.domain.claim import ClaimPlan, FetchRequest
+from jobs.domain.dispatch.claim import ClaimPlan, FetchRequest
+from jobs.domain.dispatch.gates import Gate
 from jobs.domain.errors import OJSError
-from jobs.domain.gates import Gate
 from jobs.domain.job import Job
-from jobs.domain.rotations import Ahead
+from jobs.domain.lanes.rotations import Ahead
 from jobs.domain.states import State, state_of
 from jobs.services.lanes.rotations import Outlook, outlook
 from scheduling.domain.pool_gates import WorkerGroup, pool_gates, rotation_gate

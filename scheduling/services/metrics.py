@@ -14,8 +14,8 @@ from prometheus_client.core import (
     Metric,
 )
 
-from jobs.domain.events import WAIT, WAIT_BOUNDS, Kind
-from jobs.domain.periods import MINUTE
+from jobs.domain.record.events import WAIT, WAIT_BOUNDS, Kind
+from jobs.domain.record.periods import MINUTE
 from jobs.extensions import Label
 from jobs.models import Duration, Tally
 from jobs.services.health.exposition import MOST_LABELS, Spread

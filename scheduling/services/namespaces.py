@@ -9,9 +9,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from jobs.domain.claim import NAMESPACE_END, split_queue
-from jobs.domain.durations import format_duration
-from jobs.domain.events import Kind
+from jobs.domain.dispatch.claim import NAMESPACE_END, split_queue
+from jobs.domain.record.events import Kind
+from jobs.domain.wire.durations import format_duration
 from jobs.services.record import dispatches
 from jobs.services.record.emit import NewEvent
 from scheduling.domain.starvation import Wait, Watched

@@ -4,7 +4,7 @@ from django.db import transaction
 
 from jobs import extensions
 from jobs.conf import read_anew
-from jobs.domain.claim import SharingPolicy, split_queue
+from jobs.domain.dispatch.claim import SharingPolicy, split_queue
 from jobs.models import Lane
 from jobs.services.lanes import configuration
 from jobs.services.lanes.lanes import unlike

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 import orjson
 
-from jobs.domain.claim import (
+from jobs.domain.dispatch.claim import (
     STRATEGIES,
     ClaimPlan,
     FetchRequest,
@@ -17,8 +17,8 @@ from jobs.domain.claim import (
     QueueRotation,
     Strategy,
 )
+from jobs.domain.dispatch.rotation_request import parse_weights
 from jobs.domain.errors import InvalidRequest, TenantMismatch, Unprocessable
-from jobs.domain.rotation_request import parse_weights
 from jobs.services.lanes import bindings, configuration
 from scheduling.conf import conf
 from scheduling.domain.pool import Pool

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from jobs.caches import VersionedCache
-from jobs.domain.claim import STRATEGIES, PriorityScope, SharingPolicy, Strategy
+from jobs.domain.dispatch.claim import STRATEGIES, PriorityScope, SharingPolicy, Strategy
 from jobs.services.lanes import configuration
 from scheduling.conf import conf
 from scheduling.domain.pool import DEFAULT, Pool, Prevention, TenantWeights

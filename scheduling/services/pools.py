@@ -7,10 +7,10 @@ from django.db.models import Count, Q
 from django.db.models.functions import Now
 
 from jobs import extensions
-from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.claim import Strategy
+from jobs.domain.access.caller import SYSTEM, Caller
+from jobs.domain.dispatch.claim import Strategy
 from jobs.domain.errors import Conflict, NotFound
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.models import Lease, Worker
 from jobs.services.audit.audit import audited
 from jobs.services.lanes import configuration

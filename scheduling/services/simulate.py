@@ -15,10 +15,10 @@ from typing import Any, Final
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from jobs.domain.claim import FetchRequest, LaneKey
+from jobs.domain.dispatch.claim import FetchRequest, LaneKey
 from jobs.domain.errors import Conflict, Unprocessable
-from jobs.domain.limits import OF_QUEUE, OF_TENANT, LimitPolicy
-from jobs.domain.queues import merge
+from jobs.domain.lanes.limits import OF_QUEUE, OF_TENANT, LimitPolicy
+from jobs.domain.lanes.queues import merge
 from jobs.models import Limit, Queue
 from jobs.services.upkeep.scratch import LimitName, Scratch, ScratchJob, scratch
 from scheduling.domain.change import Change

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from jobs.domain.claim import Strategy
-from jobs.domain.dispatches import Started
+from jobs.domain.dispatch.claim import Strategy
 from jobs.domain.errors import NotFound
+from jobs.domain.record.dispatches import Started
 from jobs.models import Queue
 from jobs.services.record import dispatches
 from scheduling.domain.pool import Pool

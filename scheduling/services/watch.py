@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from jobs.domain.alerts import Alert, Noted
-from jobs.domain.claim import NAMESPACE_END
-from jobs.domain.dispatches import OpenQueue
-from jobs.domain.durations import format_duration
-from jobs.domain.events import Kind
+from jobs.domain.dispatch.claim import NAMESPACE_END
+from jobs.domain.record.alerts import Alert, Noted
+from jobs.domain.record.dispatches import OpenQueue
+from jobs.domain.record.events import Kind
+from jobs.domain.wire.durations import format_duration
 from jobs.extensions import Alerts, NotedRows
 from jobs.services.record import dispatches
 from jobs.services.record.emit import NewEvent, emit

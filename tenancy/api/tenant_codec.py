@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from jobs.api.admin.base import MAX_REASON, REASON
 from jobs.api.schemas import (
     BOOLEAN,
     DURATION,
@@ -18,10 +17,11 @@ from jobs.api.schemas import (
     optional,
     text,
 )
+from jobs.api.wire.admin import MAX_REASON, REASON
 from jobs.domain.errors import Unprocessable
 from jobs.domain.states import State
-from jobs.domain.times import format_time
-from jobs.domain.wire_bounds import MAX_TENANT
+from jobs.domain.wire.bounds import MAX_TENANT
+from jobs.domain.wire.times import format_time
 from tenancy.conf import conf
 from tenancy.domain.noise import Reason, Signal
 from tenancy.domain.tenant import (

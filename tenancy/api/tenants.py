@@ -4,13 +4,13 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api.admin.base import chosen, list_of, listed, plain
-from jobs.api.admin.detail import JOB_SUMMARY, summary
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
+from jobs.api.jobs.detail import JOB_SUMMARY, summary
 from jobs.api.openapi import operation
-from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.schemas import text
+from jobs.api.wire.admin import chosen, list_of, listed, plain
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import NUMBERED, admin_page
 from jobs.domain.errors import NotFound
 from jobs.domain.states import State
 from jobs.services.read.find import Wanted, find_jobs, pattern

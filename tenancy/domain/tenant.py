@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from jobs.domain.claim import reduced
-from jobs.domain.durations import format_duration
+from jobs.domain.dispatch.claim import reduced
+from jobs.domain.wire.durations import format_duration
 from tenancy.domain.throttle import Action, Reduction
 
 MIN_WEIGHT, MAX_WEIGHT = 0.001, 1_000_000

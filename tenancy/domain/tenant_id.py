@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import InvalidRequest, TenantMismatch
-from jobs.domain.wire_bounds import MAX_TENANT
+from jobs.domain.wire.bounds import MAX_TENANT
 from tenancy.domain.errors import TenantConflict, TenantRequired
 
 PATTERN: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._:-]*")

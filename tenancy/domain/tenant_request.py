@@ -6,8 +6,8 @@ All members are checked; an error raises Unprocessable and names the member.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from jobs.domain.durations import parse_period
 from jobs.domain.errors import Unprocessable
+from jobs.domain.wire.durations import parse_period
 from tenancy.domain.tenant import (
     ISOLATIONS,
     MAX_BOOST,

@@ -6,8 +6,8 @@ from enum import StrEnum
 from math import floor
 from typing import Any, Final
 
-from jobs.domain.claim import reduced
-from jobs.domain.times import format_time
+from jobs.domain.dispatch.claim import reduced
+from jobs.domain.wire.times import format_time
 
 OFF: Final = "off"
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
 
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.services.read.clock import now
 from jobs.services.record.emit import NewEvent, emit
 from tenancy import queries

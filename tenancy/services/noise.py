@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from jobs.domain.alerts import Alert, Noted
+from jobs.domain.record.alerts import Alert, Noted
 from jobs.extensions import Alerts, NotedRows
 from tenancy.conf import conf
 from tenancy.domain.noise import Reason, Signal

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.services.record.emit import NewEvent
 from tenancy.domain.throttle import Action, Hold, Reduction, Throttled
 from tenancy.models import Tenant, Throttle

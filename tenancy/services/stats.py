@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from jobs.domain.errors import NotFound
-from jobs.domain.periods import MINUTE
+from jobs.domain.record.periods import MINUTE
 from jobs.domain.states import CODES, State
 from jobs.services.read.clock import now
 from jobs.services.record.rates import Rates, Spell, history, rates

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from jobs.domain.gates import Gate, GateState
+from jobs.domain.dispatch.gates import Gate, GateState
 from tenancy.domain.tenant import Standing
 from tenancy.domain.throttle import Action
 from tenancy.models import Tenant

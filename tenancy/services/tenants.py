@@ -11,9 +11,9 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Min, Q, QuerySet
 from django.db.models.functions import Now
 
-from jobs.domain.bulk import ALLOWED, JobFilter, Verb
-from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import NotFound, OJSError, Unprocessable
+from jobs.domain.outcome.bulk import ALLOWED, JobFilter, Verb
 from jobs.domain.states import TERMINAL
 from jobs.services.audit.audit import audited
 from jobs.services.lanes import configuration, lanes

@@ -13,8 +13,8 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models.functions import Now
 
-from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.events import Kind
+from jobs.domain.access.caller import SYSTEM, Caller
+from jobs.domain.record.events import Kind
 from jobs.services.audit.audit import record
 from jobs.services.lanes import configuration
 from jobs.services.read.clock import now

@@ -17,7 +17,7 @@ from federation.domain.breaker import State as Breaker
 from federation.models import ReplicationPeer
 from federation.services.health.breakers import force
 from federation.services.registry.configure import set_drain
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
 from jobs.models import Staff
 from jobs.services.operate.queues import pause as pause_queue

@@ -18,8 +18,8 @@ from console.pages import BY_NAME
 from console.roles import Role, role_of
 from console.slash import WithSlash
 from console.urls import urlpatterns
-from jobs.domain.caller import Caller
-from jobs.domain.permits import Permit, Tenants
+from jobs.domain.access.caller import Caller
+from jobs.domain.access.permits import Permit, Tenants
 from jobs.domain.states import State
 from jobs.models import Audit, Staff
 from jobs.permits import table

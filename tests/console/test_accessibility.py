@@ -15,8 +15,8 @@ from console import simulations
 from console.urls import urlpatterns
 from federation.models import ReplicationPeer
 from federation.queries import note_minute
-from jobs.domain.caller import Caller
-from jobs.domain.limits import parse_key, parse_policy
+from jobs.domain.access.caller import Caller
+from jobs.domain.lanes.limits import parse_key, parse_policy
 from jobs.domain.states import State
 from jobs.services.access.api_keys import NewKey, create
 from jobs.services.enqueue.enqueue import enqueue

@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from console.actions.table import ACTIONS
-from jobs.domain.ids import new_id
 from jobs.domain.states import State
+from jobs.domain.wire.ids import new_id
 from jobs.models import Queue, Worker
 from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.asserts import assert_state, assert_store_is_sound

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 from console.roles import OURS, Role
 from console.site import Site
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
 from jobs.models import Audit, Job, Queue, Staff, Worker
 from jobs.services.operate.queues import pause

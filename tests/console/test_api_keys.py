@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from playwright.sync_api import Page, expect
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.models import ApiKey, Audit
 from jobs.services.access.api_keys import NewKey, cache, create
 from tests.console.conftest import WAIT_MS, answer

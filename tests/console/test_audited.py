@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from console.actions.table import ACTIONS
-from jobs.domain.caller import Caller
-from jobs.domain.limits import parse_key, parse_policy
+from jobs.domain.access.caller import Caller
+from jobs.domain.lanes.limits import parse_key, parse_policy
 from jobs.domain.states import State
 from jobs.models import ApiKey, Audit, Worker
 from jobs.services.access.api_keys import NewKey, create

@@ -6,8 +6,8 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
-from jobs.domain.ids import new_id
 from jobs.domain.states import State
+from jobs.domain.wire.ids import new_id
 from jobs.models import Audit, Job
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.console.conftest import PASSWORD, WAIT_MS, answer

@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from console.story import attempts, steps
-from jobs.domain.bulk import Verb
-from jobs.domain.caller import Caller
-from jobs.domain.claim import FetchRequest
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.outcome.bulk import Verb
 from jobs.domain.states import State
 from jobs.models import Audit
 from jobs.models import Job as Row

@@ -9,9 +9,9 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from jobs.domain.caller import SYSTEM
-from jobs.domain.claim import FetchRequest
-from jobs.domain.limits import LimitPolicy
+from jobs.domain.access.caller import SYSTEM
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.lanes.limits import LimitPolicy
 from jobs.models import Audit, Limit
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.lanes import limits

@@ -19,7 +19,7 @@ from console import operations, walk
 from console.filters import JobFilter
 from console.models import Operation
 from console.operations import Request
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound
 from jobs.domain.states import State
 from jobs.models import Audit, Job, Ready

@@ -16,8 +16,8 @@ from console import exports, operations, search, walk
 from console.columns import chosen
 from console.filters import JobFilter, read_place
 from console.operations import Request
-from jobs.domain.bulk import Verb
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
+from jobs.domain.outcome.bulk import Verb
 from jobs.domain.states import State
 from jobs.models import Finished
 from jobs.models import Job as Row

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from jobs.domain.claim import FetchRequest, PriorityScope, Strategy
+from jobs.domain.dispatch.claim import FetchRequest, PriorityScope, Strategy
 from jobs.models import Audit, Period, TenantPeriod
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.operate.queues import pause

@@ -11,8 +11,8 @@ from django.urls import reverse
 from console import search
 from console.columns import COLUMNS, USUAL, chosen, query
 from console.filters import JobFilter, read_time
-from jobs.domain.ids import new_id, time_of
 from jobs.domain.states import State
+from jobs.domain.wire.ids import new_id, time_of
 from jobs.models import Finished
 from jobs.models import Job as Row
 from jobs.services.outcome.ack import Ack, ack

@@ -15,7 +15,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from console.tenants import SIZE, TenantFilter, page
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import Unprocessable
 from jobs.domain.states import State
 from jobs.models import Audit, TenantPeriod

@@ -3,7 +3,7 @@
 from django.test import Client
 from playwright.sync_api import Page, expect
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Audit, Worker
 from jobs.services.dispatch.fetch import fetch

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from playwright.sync_api import Page
 
 from console.graph import ABREAST, COLUMNS, ROWS, WIDTH, Drawing, Node, draw
-from jobs.domain.ids import new_id
+from jobs.domain.wire.ids import new_id
 from tests.console.conftest import answer
 from tests.workflows.flows import (
     batch,

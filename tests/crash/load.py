@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import httpx
 
-from jobs.domain.ids import new_id
+from jobs.domain.wire.ids import new_id
 
 PATIENCE_S = 40.0  # no answer within this time is a hang
 PACE_S = 0.005

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from scheduling.models import CronEntry
 from tests.crash.conftest import Run, Store
 from tests.processes import until

@@ -5,7 +5,7 @@ import signal
 import httpx
 import pytest
 
-from jobs.domain.ids import new_id
+from jobs.domain.wire.ids import new_id
 from ojs_project.postgres import Cluster
 from tests.conftest import wait_until_healthy
 from tests.crash.conftest import Run, Store, serve

@@ -24,8 +24,8 @@ from django.db.models import Sum
 from django.db.models.functions import Now
 
 from jobs import queries
-from jobs.domain.claim import FetchRequest
-from jobs.domain.events import Kind
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.record.events import Kind
 from jobs.domain.states import CODES, State
 from jobs.loops import all_loops
 from jobs.models import (

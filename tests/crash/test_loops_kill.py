@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from jobs import queries
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.domain.states import CODES, State
 from jobs.models import Event, Finished, Later
 from tests.asserts import removed_counts

@@ -5,7 +5,7 @@ import re
 import pytest
 from typing_extensions import override
 
-from jobs.domain.claim import ClaimPlan, FetchRequest
+from jobs.domain.dispatch.claim import ClaimPlan, FetchRequest
 from jobs.extensions import ClaimHooks, EnqueueHooks, Extension, implementers, installed
 from tests.conftest import ROOT
 from tests.extensions.house_rules.extension import HouseRules

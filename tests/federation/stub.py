@@ -9,7 +9,7 @@ from typing import Any
 
 from federation.domain.meta import FEDERATION_ID
 from federation.domain.region import Region
-from jobs.domain.ids import new_id
+from jobs.domain.wire.ids import new_id
 
 HEALTHY = (200, {"status": "ok"})
 

@@ -17,9 +17,9 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from jobs.api.media import OJS_TYPE
-from jobs.domain import keys
-from jobs.domain.permits import Tenants
+from jobs.api.wire.media import OJS_TYPE
+from jobs.domain.access import keys
+from jobs.domain.access.permits import Tenants
 from jobs.models import ApiKey, Staff
 from jobs.permits import required, table
 from jobs.services.access import api_keys

@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from jobs.admin import MANY
-from jobs.domain.ids import new_id
-from jobs.domain.keys import GROUPS
+from jobs.domain.access.keys import GROUPS
 from jobs.domain.states import State
+from jobs.domain.wire.ids import new_id
 from jobs.models import ApiKey, Lease, Queue
 from jobs.services.access.api_keys import NewKey, create
 from jobs.services.workers.heartbeat import Report, heartbeat

@@ -12,8 +12,8 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from jobs import bounds, connection_pool, gather, queries
-from jobs.domain.caller import Caller
-from jobs.domain.claim import FetchRequest, Strategy
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import FetchRequest, Strategy
 from jobs.domain.errors import BackendError, Duplicate, OJSError
 from jobs.domain.states import CODES, State
 from jobs.gather import Gathering, now

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.envelope import parse_job
 from jobs.domain.states import CODES, State
 from jobs.models import Finished, Later, Lease, Ready

@@ -14,8 +14,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id
 
 from jobs import spans
-from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.claim import FetchRequest
+from jobs.domain.access.caller import SYSTEM, Caller
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.extensions import Loop
 from jobs.handlers import Context

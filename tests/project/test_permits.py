@@ -22,11 +22,11 @@ from console.pages import PAGES
 from console.permits import OPERATIONS
 from console.roles import OURS, Role, role_of
 from jobs.api.base import OJSView
-from jobs.api.media import OJS_TYPE
-from jobs.domain import keys
+from jobs.api.wire.media import OJS_TYPE
+from jobs.domain.access import keys
+from jobs.domain.access.permits import Permit, Tenants
+from jobs.domain.access.permits import Role as Least
 from jobs.domain.errors import OJSError
-from jobs.domain.permits import Permit, Tenants
-from jobs.domain.permits import Role as Least
 from jobs.models import ApiKey, Staff
 from jobs.permits import Table, required, table
 from jobs.services.access import api_keys

@@ -1,4 +1,4 @@
-"""No bound is written twice: decoders and the document read jobs/domain/wire_bounds.py."""
+"""No bound is written twice: decoders and the document read jobs/domain/wire/bounds.py."""
 
 import ast
 from collections import defaultdict
@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 import pytest
 
-from jobs.api.docs import document
+from jobs.api.server.docs import document
 from jobs.conf import Conf
-from jobs.domain import wire_bounds as bounds
+from jobs.domain.wire import bounds
 from tests.conftest import ROOT
 
 KEYWORDS = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.job import Job
 from jobs.models import Event
 from jobs.services.read.clock import now

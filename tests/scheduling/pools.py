@@ -8,7 +8,7 @@ import orjson
 from django.http import HttpResponse
 from django.test import Client
 
-from jobs.api.media import OJS_TYPE
+from jobs.api.wire.media import OJS_TYPE
 from jobs.services.enqueue.enqueue import enqueue
 from tests.factories import DraftFactory, stored_ids
 

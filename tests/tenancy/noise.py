@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.services.dispatch.fetch import fetch
 from tenancy.models import Throttle
 from tenancy.services.throttles import expire

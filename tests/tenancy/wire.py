@@ -6,8 +6,8 @@ import orjson
 from django.http import HttpResponse
 from django.test import Client
 
-from jobs.api.media import OJS_TYPE
-from jobs.domain.events import Kind
+from jobs.api.wire.media import OJS_TYPE
+from jobs.domain.record.events import Kind
 from jobs.models import Event
 
 

@@ -28,7 +28,7 @@ from django_q.models import OrmQ, Schedule, Task  # noqa: E402
 
 from console.models import ExportPart, Operation, SavedView  # noqa: E402
 from federation.models import RegionLoad  # noqa: E402
-from jobs.domain.caller import Caller  # noqa: E402
+from jobs.domain.access.caller import Caller  # noqa: E402
 from jobs.models import Staff  # noqa: E402
 from jobs.services.access.api_keys import NewKey, create  # noqa: E402
 from tenancy.models import Tenant, Throttle  # noqa: E402

@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
-from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.claim import FetchRequest
+from jobs.domain.access.caller import SYSTEM, Caller
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.envelope import parse_job
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job

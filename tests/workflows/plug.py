@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from jobs.domain.draft import JobDraft
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import InvalidRequest, QueueFull
 
 REFUSED: set[str] = set()

@@ -7,12 +7,12 @@ from functools import partial
 
 from rest_framework.request import Request
 
-from jobs.api.admin.base import list_of, listed
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.schemas import TYPE
+from jobs.api.wire.admin import list_of, listed
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import NUMBERED, admin_page
 from versioning.api import routing_codec as codec
 from versioning.api.schema_codec import valid_type
 from versioning.domain.canary_request import parse_wanted

@@ -20,11 +20,11 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.domain.durations import format_duration
 from jobs.domain.errors import NotFound, Unprocessable
-from jobs.domain.names import TYPE_PATTERN
 from jobs.domain.states import state_of as job_state
-from jobs.domain.wire_bounds import MAX_TYPE
+from jobs.domain.wire.bounds import MAX_TYPE
+from jobs.domain.wire.durations import format_duration
+from jobs.domain.wire.names import TYPE_PATTERN
 from versioning.api.schema_codec import SENT_VERSION, VERSION
 from versioning.domain.canary import WHOLE, Mode, OnNoWorker
 from versioning.domain.canary_request import (

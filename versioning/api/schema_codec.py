@@ -24,9 +24,9 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.domain.errors import InvalidRequest, Unprocessable
-from jobs.domain.names import TYPE_PATTERN, URI_PATTERN
-from jobs.domain.version import DIGITS
-from jobs.domain.wire_bounds import MAX_TYPE
+from jobs.domain.wire.bounds import MAX_TYPE
+from jobs.domain.wire.names import TYPE_PATTERN, URI_PATTERN
+from jobs.domain.wire.version import DIGITS
 from versioning.domain.compatibility import Bump
 from versioning.domain.schema import Mode
 from versioning.domain.schema_errors import InvalidVersion

@@ -7,13 +7,13 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api.admin.base import chosen, list_of, listed, plain
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.paging import MAX_PER_PAGE, NUMBERED, Page, admin_page
 from jobs.api.schemas import TYPE as NAME
 from jobs.api.schemas import text
+from jobs.api.wire.admin import chosen, list_of, listed, plain
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import MAX_PER_PAGE, NUMBERED, Page, admin_page
 from jobs.domain.errors import NotFound
 from versioning.api import schema_codec as codec
 from versioning.domain.schema_version import shown_version

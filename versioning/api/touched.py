@@ -2,12 +2,12 @@
 
 from rest_framework.request import Request
 
-from jobs.api.admin.base import chosen, list_of, listed
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.paging import MAX_PER_PAGE, NUMBERED, Page, admin_page
 from jobs.api.schemas import TYPE
+from jobs.api.wire.admin import chosen, list_of, listed
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import MAX_PER_PAGE, NUMBERED, Page, admin_page
 from jobs.domain.errors import InvalidRequest
 from versioning.api import routing_codec as codec
 from versioning.api.schema_codec import SENT_VERSION

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from jobs.domain.durations import format_duration, parse_short_duration
 from jobs.domain.errors import InvalidRequest, Unprocessable
+from jobs.domain.wire.durations import format_duration, parse_short_duration
 from versioning.domain.canary import WHOLE, Mode, OnNoWorker, Share, newest, ramped
 from versioning.domain.evidence import Guard
 from versioning.domain.schema_errors import InvalidVersion

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import orjson
 
-from jobs.domain import jsonio
-from jobs.domain.claim import Declaration
+from jobs.domain.dispatch.claim import Declaration
 from jobs.domain.errors import Unprocessable
-from jobs.domain.names import TYPE_PATTERN
-from jobs.domain.wire_bounds import MAX_HANDLERS, MAX_TYPE
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.bounds import MAX_HANDLERS, MAX_TYPE
+from jobs.domain.wire.names import TYPE_PATTERN
 from versioning.domain.errors import InvalidVersionRange
 from versioning.domain.version import Range, Version, parse_range
 

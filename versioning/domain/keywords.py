@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from jobs.domain import jsonio
+from jobs.domain.wire import jsonio
 from versioning.domain.compatibility import Change, Rule
 
 LOWER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties",

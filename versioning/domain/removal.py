@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from versioning.domain.version import Range, Version, parse_range
 
 MAJOR: Final = re.compile(r"(0|[1-9][0-9]{0,8})\.x", re.ASCII)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Final
 from urllib.parse import unquote
 
-from jobs.domain import jsonio
+from jobs.domain.wire import jsonio
 from versioning.domain.schema_errors import InvalidSchema
 from versioning.domain.schema_load import Involved, check_load, token
 

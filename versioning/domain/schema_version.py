@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from jobs.domain.version import Version, parse_version
+from jobs.domain.wire.version import Version, parse_version
 
 PATCH = 2  # the position of the patch in `major.minor.patch`
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from jobs.conf import conf as core
-from jobs.domain.claim import Declaration
-from jobs.domain.version import Version
+from jobs.domain.dispatch.claim import Declaration
+from jobs.domain.wire.version import Version
 from versioning import queries
 from versioning.conf import conf
 from versioning.domain.canary import waits_for

@@ -13,9 +13,9 @@ import orjson
 
 from jobs import extensions
 from jobs.conf import conf as core
-from jobs.domain.retention import parse_age
+from jobs.domain.outcome.retention import parse_age
 from jobs.domain.states import State, state_of
-from jobs.domain.version import Version, parse_version
+from jobs.domain.wire.version import Version, parse_version
 from jobs.services.read.clock import now as now_of_store
 from versioning import queries
 from versioning.domain.canary import Key, Rules

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from versioning.domain.removal import Removal, Use
 from versioning.services.contract import Accepts, Assessment
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import orjson
 
-from jobs.domain.durations import parse_short_duration
 from jobs.domain.errors import Unprocessable
-from jobs.domain.names import TYPE_PATTERN
-from jobs.domain.wire_bounds import MAX_TYPE
+from jobs.domain.wire.bounds import MAX_TYPE
+from jobs.domain.wire.durations import parse_short_duration
+from jobs.domain.wire.names import TYPE_PATTERN
 from jobs.extensions import Verb
 from versioning.domain.removal import Removal, Safe, Use
 from versioning.services.contract import Assessment, Bounds, assess

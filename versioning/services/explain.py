@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from jobs.domain.gates import Gate, GateState
+from jobs.domain.dispatch.gates import Gate, GateState
 from jobs.domain.job import Job
-from jobs.domain.version import Version
+from jobs.domain.wire.version import Version
 from versioning.domain.canary import Key, waits_for
 from versioning.services.acceptance import (
     Acceptance,

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from jobs.domain.alerts import Alert, Noted
-from jobs.domain.events import Kind
+from jobs.domain.record.alerts import Alert, Noted
+from jobs.domain.record.events import Kind
 from jobs.extensions import Alerts, NotedRows
 from jobs.services.record.emit import NewEvent, emit
 from versioning import queries

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from jobs.domain.latency import percentile
+from jobs.domain.record.latency import percentile
 from jobs.services.read import clock
 from versioning.domain.canary_request import WINDOW_MS, guard_of, shares_of
 from versioning.domain.evidence import Evidence, Interval, Outcomes, wilson

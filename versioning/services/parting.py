@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from jobs.domain.claim import Declaration, FetchRequest
+from jobs.domain.dispatch.claim import Declaration, FetchRequest
 from jobs.domain.job import Job
 from jobs.services.lanes import configuration
 from jobs.services.lanes.reroute import Reroute, reroute

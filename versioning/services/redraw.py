@@ -14,7 +14,7 @@ from uuid import UUID
 import orjson
 from django.db import transaction
 
-from jobs.domain.version import parse_version, split_type
+from jobs.domain.wire.version import parse_version, split_type
 from jobs.services.lanes.reroute import Reroute, reroute
 from jobs.services.read import clock
 from versioning import queries

@@ -14,9 +14,9 @@ from django.db import transaction
 from jobs import caches
 from jobs.caches import VersionedCache
 from jobs.conf import read_anew
-from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
-from jobs.domain.draft import JobDraft
-from jobs.domain.version import Version, parse_version, split_type
+from jobs.domain.dispatch.claim import ClaimPlan, Declaration, FetchRequest
+from jobs.domain.enqueue.draft import JobDraft
+from jobs.domain.wire.version import Version, parse_version, split_type
 from jobs.services.lanes import configuration
 from versioning.conf import conf
 from versioning.domain.canary import Key, Rules, admits

@@ -12,9 +12,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models.functions import Now
 
-from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.services.audit.audit import audited
 from jobs.services.lanes import configuration
 from jobs.services.read import clock

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from jobs.caches import VersionedCache
 from jobs.conf import read_anew
-from jobs.domain import jsonio
+from jobs.domain.wire import jsonio
 from jobs.services.lanes import configuration
 from versioning.domain.schema import Mode, read
 from versioning.domain.schema_version import Key

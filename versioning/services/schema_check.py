@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Sequence
 
-from jobs.domain.draft import JobDraft
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
-from jobs.domain.version import split_type
+from jobs.domain.wire.version import split_type
 from versioning.conf import conf
 from versioning.domain.schema import Mode
 from versioning.domain.schema_errors import ArgsRefused

@@ -9,9 +9,9 @@ import orjson
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from jobs.domain import jsonio
-from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import NotFound, Unprocessable
+from jobs.domain.wire import jsonio
 from jobs.services.audit.audit import audited
 from jobs.services.lanes import configuration
 from versioning.conf import conf

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from jobs.domain.version import Version
+from jobs.domain.wire.version import Version
 from versioning import queries
 from versioning.queries import Declared
 from versioning.services.acceptance import acceptance, by_queue

@@ -4,8 +4,9 @@
 -- moves in the same statement. Outcomes from before `judged_from` of the type's rules are left out.
 -- `types` are names without versions. Slots are `slot_s` seconds long. A deleted job has no version
 -- key any more and does not count. For types with rules it stores the run times of acknowledged
--- attempts, by minute and by bucket as in jobs/domain/latency.py. For the version keys `tried` it
--- stores the last `touched` jobs whose attempts failed, and as many whose attempts were acknowledged.
+-- attempts, by minute and by bucket as in jobs/domain/record/latency.py. For the version keys
+-- `tried` it stores the last `touched` jobs whose attempts failed, and as many whose attempts were
+-- acknowledged.
 -- Locks: the position, waited for.
 WITH place AS MATERIALIZED (
     SELECT stamp FROM ojs_version_reader WHERE id = 1 FOR UPDATE

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from jobs.domain import jsonio
-from jobs.domain.address import is_local_name, is_private, literal, read_target
 from jobs.domain.errors import InvalidRequest, PayloadTooLarge, PermissionDenied, Unprocessable
-from jobs.domain.limits import whole
-from jobs.domain.names import QUEUE_PATTERN, TYPE_PATTERN
-from jobs.domain.times import format_time
-from jobs.domain.wire_bounds import MAX_TENANT
+from jobs.domain.lanes.limits import whole
+from jobs.domain.outbound.address import is_local_name, is_private, literal, read_target
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.bounds import MAX_TENANT
+from jobs.domain.wire.names import QUEUE_PATTERN, TYPE_PATTERN
+from jobs.domain.wire.times import format_time
 from webhooks.conf import conf
 from webhooks.domain.interest import is_pattern
 from webhooks.domain.signature import MAX_SECRET, MIN_SECRET

@@ -2,10 +2,8 @@
 
 from rest_framework.request import Request
 
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.paging import QUERY, page
 from jobs.api.schemas import (
     OBJECT,
     PAGINATION,
@@ -17,6 +15,8 @@ from jobs.api.schemas import (
     obj,
     text,
 )
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import QUERY, page
 from jobs.domain.errors import InvalidRequest
 from webhooks.api import codec
 from webhooks.models import Status

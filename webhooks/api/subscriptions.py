@@ -4,10 +4,8 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.paging import QUERY, page
 from jobs.api.schemas import (
     BOOLEAN,
     OBJECT,
@@ -23,9 +21,11 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.domain.address import MAX_URL
-from jobs.domain.times import format_time
-from jobs.domain.wire_bounds import MAX_TENANT
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import QUERY, page
+from jobs.domain.outbound.address import MAX_URL
+from jobs.domain.wire.bounds import MAX_TENANT
+from jobs.domain.wire.times import format_time
 from webhooks.api import codec
 from webhooks.domain.interest import PATTERN
 from webhooks.domain.signature import MAX_SECRET, MIN_SECRET

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from jobs.domain.events import matches
+from jobs.domain.record.events import matches
 
 PATTERN: Final = re.compile(r"\*|[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*(?:\.\*)?")
 OWN: Final = "webhook."  # events about webhooks, which no webhook sends

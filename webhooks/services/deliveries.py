@@ -8,10 +8,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from jobs import VERSION
-from jobs.domain import jsonio
 from jobs.domain.errors import Conflict, NotFound
-from jobs.domain.ids import new_id
-from jobs.domain.times import format_time
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.ids import new_id
+from jobs.domain.wire.times import format_time
 from webhooks import queries
 from webhooks.conf import conf
 from webhooks.domain.verdict import Answer

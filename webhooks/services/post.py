@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 
 import httpx
 
-from jobs.domain.address import Address, Target, is_private, read_target
+from jobs.domain.outbound.address import Address, Target, is_private, read_target
 from jobs.services.outbound.resolve import Refused, resolve
 from webhooks.conf import conf
 from webhooks.domain.verdict import Answer

@@ -11,10 +11,10 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs.api.event_codec import encode_event
-from jobs.domain import jsonio
-from jobs.domain.ids import new_id
-from jobs.domain.place import FIRST, Place, read_place
+from jobs.api.wire.event_codec import encode_event
+from jobs.domain.record.place import FIRST, Place, read_place
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.ids import new_id
 from jobs.services.record.events import EventFilter, StoredEvent, event_name, following, horizon
 from webhooks import metrics, queries
 from webhooks.conf import conf

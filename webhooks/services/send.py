@@ -13,7 +13,7 @@ from time import time
 from django.db import transaction
 
 from jobs import VERSION
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.services.record.emit import NewEvent, emit
 from webhooks import metrics, queries
 from webhooks.conf import conf

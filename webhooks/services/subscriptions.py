@@ -11,11 +11,11 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from jobs.domain.alerts import Alert, Noted
 from jobs.domain.errors import Conflict, NotFound
-from jobs.domain.events import Kind
-from jobs.domain.ids import new_id
-from jobs.domain.vault import Resealed, Vault
+from jobs.domain.outbound.vault import Resealed, Vault
+from jobs.domain.record.alerts import Alert, Noted
+from jobs.domain.record.events import Kind
+from jobs.domain.wire.ids import new_id
 from jobs.extensions import Alerts, NotedRows
 from jobs.services.outbound import vaults
 from jobs.services.record.emit import NewEvent, emit

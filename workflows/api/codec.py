@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from workflows.domain.kinds import (
     FAILURES,
     FLOW_NAMES,

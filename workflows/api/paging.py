@@ -8,8 +8,8 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api.paging import decode_cursor, pagination
-from jobs.domain.ids import is_id
+from jobs.api.wire.paging import decode_cursor, pagination
+from jobs.domain.wire.ids import is_id
 from workflows.domain.rows import FlowRow
 from workflows.services.show import Window
 

@@ -16,7 +16,7 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.domain.names import TYPE_PATTERN
+from jobs.domain.wire.names import TYPE_PATTERN
 from workflows.domain.kinds import CALLBACKS, FLOW_NAMES, Kind
 from workflows.domain.request import MAX_NAME
 

@@ -2,12 +2,12 @@
 
 from rest_framework.request import Request
 
-from jobs.api import job_codec
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.paging import QUERY, page
 from jobs.api.schemas import ID, OBJECT
+from jobs.api.wire import job_codec
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import QUERY, page
 from jobs.domain.errors import InvalidRequest, NotFound
 from workflows.api import codec
 from workflows.api.paging import encode_pagination, read_cursor

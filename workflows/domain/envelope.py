@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import orjson
 
-from jobs.domain.draft import JobDraft
+from jobs.domain.enqueue.draft import JobDraft
 
 
 def member(draft: JobDraft, workflow_id: str, position: int, results: str | None) -> JobDraft:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from jobs.domain.draft import JobDraft
+from jobs.domain.enqueue.draft import JobDraft
 from workflows.domain.kinds import Callback, Kind
 
 NARROW: Final = 64  # up to so many steps may count down the same row; more steps share several rows

@@ -7,7 +7,7 @@ Typed form: `type` with `steps`, or with `jobs` and `callbacks`. Step graph: ste
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from jobs.domain.draft import JobDraft
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import InvalidRequest, InvalidRetryPolicy
 from workflows.domain.errors import invalid
 from workflows.domain.graph import cycle, kind_of_graph

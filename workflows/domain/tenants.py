@@ -1,7 +1,7 @@
 """The rule that all jobs of a workflow belong to one tenant. Spec: MT-15.2."""
 
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
 from workflows.domain.errors import CrossTenantWorkflow
 from workflows.domain.plan import Plan
 from workflows.domain.request import TENANT_ID

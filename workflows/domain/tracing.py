@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 
 ORIGIN: Final = "ojs.workflow.trace_origin"  # member of `meta`
 

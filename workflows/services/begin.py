@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import orjson
 from django.db import Error, transaction
 
-from jobs.domain import jsonio
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.envelope import parse_job
 from jobs.domain.errors import OJSError
+from jobs.domain.wire import jsonio
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.store import hold
 from jobs.services.lanes.envelopes import stored_limits

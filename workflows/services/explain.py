@@ -1,6 +1,6 @@
 """The part of the workflow in the explanation of a waiting job."""
 
-from jobs.domain.gates import Gate, GateState
+from jobs.domain.dispatch.gates import Gate, GateState
 from jobs.domain.job import Job
 from workflows import queries
 from workflows.domain.kinds import FLOW_NAMES, FlowState

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.domain.errors import NotFound
-from jobs.domain.ids import is_id
 from jobs.domain.job import JobKind
+from jobs.domain.wire.ids import is_id
 from jobs.services.read.show import kinds_of
 from workflows import queries
 from workflows.domain.kinds import FlowState

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.draft import JobDraft
-from jobs.domain.ids import new_id
+from jobs.domain.access.caller import SYSTEM, Caller
+from jobs.domain.enqueue.draft import JobDraft
+from jobs.domain.wire.ids import new_id
 from jobs.models import DEFAULT_TENANT
 from jobs.repeat import repeated
 from jobs.services.enqueue.enqueue import enqueue

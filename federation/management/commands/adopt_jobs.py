@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from federation.services.replication.adopt import MOST, WHY_NOT, Order, adopt
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import OJSError
-from jobs.domain.names import QUEUE_PATTERN
+from jobs.domain.wire.names import QUEUE_PATTERN
 
 
 class Command(BaseCommand):

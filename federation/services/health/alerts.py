@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from federation.domain.breaker import State
 from federation.models import Region, RegionHealth, ReplicationPeer, Status
-from jobs.domain.alerts import Alert, Noted
-from jobs.domain.durations import format_duration
+from jobs.domain.record.alerts import Alert, Noted
+from jobs.domain.wire.durations import format_duration
 from jobs.extensions import Alerts, NotedRows
 
 DOWN, OPEN, SKEWED, LATE = "region_down", "region_open", "region_skewed", "replication_late"

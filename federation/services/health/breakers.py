@@ -23,8 +23,8 @@ from federation.domain.order import MAX_SKEW
 from federation.models import RegionHealth
 from federation.services.registry import registry
 from federation.services.registry.configure import find
-from jobs.domain.caller import Caller
-from jobs.domain.events import Kind
+from jobs.domain.access.caller import Caller
+from jobs.domain.record.events import Kind
 from jobs.services.audit.audit import audited
 from jobs.services.record.emit import NewEvent, emit
 

@@ -23,9 +23,9 @@ from federation.domain.region import REFERENCES, Auth, AuthKind, Region, is_host
 from federation.services.registry import registry
 from federation.services.registry.outbound import ALLOWED_BY, is_refused
 from federation.services.registry.registry import LOCAL
-from jobs.domain.address import literal
-from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
+from jobs.domain.outbound.address import literal
 from jobs.services.audit.audit import audited
 
 logger = logging.getLogger("ojs.federation")

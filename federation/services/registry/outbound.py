@@ -19,7 +19,7 @@ from federation.domain.region import Region, is_loopback
 from federation.services.registry.registry import stated
 from federation.transport import Transport
 from jobs.conf import read_anew
-from jobs.domain import address
+from jobs.domain.outbound import address
 from jobs.services.outbound.resolve import Refused, resolve
 
 logger = logging.getLogger("ojs.federation")

@@ -22,7 +22,7 @@ from federation.domain.reading import read_config, read_region
 from federation.domain.region import Auth, AuthKind, Region, Secret
 from jobs.caches import VersionedCache
 from jobs.conf import read_anew
-from jobs.domain.vault import Resealed, Vault
+from jobs.domain.outbound.vault import Resealed, Vault
 from jobs.services.outbound import vaults
 
 logger = logging.getLogger("ojs.federation")

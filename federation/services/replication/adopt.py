@@ -21,12 +21,12 @@ from federation.queries import Waiting
 from federation.services.registry.regions import registry
 from federation.services.replication.dedupe import insisting
 from federation.services.replication.replication import required
-from jobs.domain import jsonio
-from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import SYSTEM, Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.envelope import parse_job
 from jobs.domain.errors import Conflict, InvalidRequest, OJSError
 from jobs.domain.job import Job
+from jobs.domain.wire import jsonio
 from jobs.services.audit.audit import audited
 from jobs.services.enqueue.enqueue_each import enqueue_each
 from jobs.services.lanes.envelopes import stored_limits

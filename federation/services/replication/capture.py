@@ -28,11 +28,11 @@ from federation.models import FederatedJob, ReplicationPosition
 from federation.queries import Changed
 from federation.services.replication.merge import count, merge
 from federation.services.replication.replication import ReplicationConfig, replication_config
-from jobs.domain import jsonio
-from jobs.domain.ids import is_id
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
-from jobs.domain.times import format_time
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.ids import is_id
+from jobs.domain.wire.times import format_time
 from jobs.services.read.clock import now
 from jobs.services.read.show import show_many
 

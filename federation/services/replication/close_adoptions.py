@@ -15,8 +15,8 @@ from federation.domain.order import milliseconds
 from federation.queries import OpenAdoption
 from federation.services.replication.conflicts import conflict
 from federation.services.replication.replication import ReplicationConfig
-from jobs.domain import jsonio
 from jobs.domain.job import Job
+from jobs.domain.wire import jsonio
 from jobs.services.outcome.cancel import end
 from jobs.services.read.show import show_many
 from jobs.services.record.emit import NewEvent, emit

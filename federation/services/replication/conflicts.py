@@ -1,7 +1,7 @@
 """Events for a federated job that two regions had, with the outcome of the job here."""
 
-from jobs.domain.events import Kind
 from jobs.domain.job import Job
+from jobs.domain.record.events import Kind
 from jobs.services.record.emit import NewEvent
 
 

@@ -9,7 +9,7 @@ from federation.models import FederatedJob, FederationKey
 from federation.services.registry.regions import registry
 from federation.services.replication.capture import replica_of
 from jobs.domain.errors import NotFound
-from jobs.domain.ids import is_id
+from jobs.domain.wire.ids import is_id
 from jobs.services.read.show import show_many
 
 MOST = 1_000  # copies of one federation id to read: a region may have several jobs

@@ -20,10 +20,10 @@ from federation.domain.meta import (
 )
 from federation.queries import Key
 from federation.services.replication import doubts
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import InvalidRequest, Unsupported
-from jobs.domain.ids import is_id
+from jobs.domain.wire.ids import is_id
 from jobs.extensions import Deduplication
 
 ASK: Final = "federation.dedupe"  # in Caller.asks

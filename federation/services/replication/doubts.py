@@ -28,10 +28,10 @@ from federation.services.registry.regions import registry
 from federation.services.registry.registry import Registry
 from federation.services.replication.conflicts import conflict
 from federation.services.replication.standing import ACTOR, delete_doubts, standing
-from jobs.domain import jsonio
-from jobs.domain.draft import JobDraft
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.job import Job
 from jobs.domain.states import State
+from jobs.domain.wire import jsonio
 from jobs.services.outcome.cancel import end
 from jobs.services.read.show import show_many
 from jobs.services.record.emit import NewEvent, emit

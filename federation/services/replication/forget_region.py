@@ -9,7 +9,7 @@ from federation import queries
 from federation.domain.region import ID_PATTERN, MAX_ID
 from federation.models import FederatedJob, FederationConfig, Region, ReplicationPeer
 from federation.services.registry.regions import registry
-from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound
 from jobs.services.audit.audit import record
 

@@ -17,7 +17,7 @@ from federation.queries import Key
 from federation.services.registry.regions import registry
 from federation.services.replication.conflicts import conflict
 from federation.services.replication.standing import ACTOR, delete_doubts, standing
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest, TenantMismatch
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of

@@ -12,7 +12,7 @@ from federation.domain.replica import Replica
 from federation.services.registry.regions import registry
 from federation.services.replication.merge import count, merge
 from federation.services.replication.replication import ReplicationConfig, required
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest, TenantMismatch
 from jobs.services.read.clock import now
 

@@ -10,7 +10,7 @@ from federation import queries
 from federation.domain.replica import Replica, to_milliseconds
 from federation.models import ReplicationPeer
 from federation.queries import Merged
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.services.record.emit import NewEvent, emit
 
 

@@ -29,8 +29,8 @@ from federation.services.replication.capture import BATCH, capture
 from federation.services.replication.close_adoptions import close_adoptions
 from federation.services.replication.replication import ReplicationConfig, replication_config
 from jobs.conf import read_anew
-from jobs.domain import jsonio
-from jobs.domain.times import format_time
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.times import format_time
 from jobs.services.read.clock import now
 
 logger = logging.getLogger("ojs.federation")

@@ -6,9 +6,9 @@ from typing import Final
 from federation.domain.doubts import Standing
 from federation.domain.meta import REGION
 from federation.models import Doubt
-from jobs.domain import jsonio
 from jobs.domain.job import Job
 from jobs.domain.states import state_of
+from jobs.domain.wire import jsonio
 
 ACTOR: Final = "federation"  # of the cancel of jobs that are given up
 

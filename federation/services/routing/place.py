@@ -30,11 +30,11 @@ from federation.services.health import breakers
 from federation.services.health.breakers import Verdict
 from federation.services.registry import outbound, regions
 from federation.services.routing import placements, route
-from jobs.domain import jsonio
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest, OJSError
-from jobs.domain.events import Kind
-from jobs.domain.times import format_time
+from jobs.domain.record.events import Kind
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.times import format_time
 from jobs.services.record.emit import NewEvent, emit
 
 logger = logging.getLogger("ojs.federation")

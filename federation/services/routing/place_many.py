@@ -22,8 +22,8 @@ from federation.services.routing.place import (
     of_reply,
     place,
 )
-from jobs.domain import jsonio
 from jobs.domain.errors import OJSError
+from jobs.domain.wire import jsonio
 
 SUCCESS: Final = 300
 MOST: Final = 100  # jobs of one request to a region

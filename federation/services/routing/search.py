@@ -21,7 +21,7 @@ from federation.services.registry.regions import registry
 from jobs.domain.errors import NotFound
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
-from jobs.domain.times import read_time
+from jobs.domain.wire.times import read_time
 from jobs.services.read.find import Wanted, find_jobs, pattern
 from jobs.services.read.show import show
 

@@ -5,12 +5,9 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api import dead_letter as core
-from jobs.api import members
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
+from jobs.api.jobs import dead_letter as core
 from jobs.api.openapi import operation
-from jobs.api.paging import Page, admin_page
 from jobs.api.schemas import (
     BOOLEAN,
     SHORT_DURATION,
@@ -22,8 +19,11 @@ from jobs.api.schemas import (
     obj,
     text,
 )
-from jobs.domain.durations import format_duration, parse_short_duration
+from jobs.api.wire import members
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import Page, admin_page
 from jobs.domain.errors import InvalidRequest
+from jobs.domain.wire.durations import format_duration, parse_short_duration
 from jobs.models import ReplayRule
 from jobs.services.outcome.replay import replace_rules, rules
 

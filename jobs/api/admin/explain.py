@@ -5,8 +5,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api.answer import Answer
-from jobs.api.jobs import JobDetail
+from jobs.api.jobs.jobs import JobDetail
 from jobs.api.openapi import operation
 from jobs.api.schemas import (
     BOOLEAN,
@@ -23,10 +22,18 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.schemas.jobs import PRIORITY
-from jobs.domain.explanation import Decision, Estimate, Explanation, Place, Standing, Verdict
-from jobs.domain.gates import Gate, GateState
+from jobs.api.wire.answer import Answer
+from jobs.domain.dispatch.explanation import (
+    Decision,
+    Estimate,
+    Explanation,
+    Place,
+    Standing,
+    Verdict,
+)
+from jobs.domain.dispatch.gates import Gate, GateState
 from jobs.domain.states import state_of
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.services.dispatch.explain import explain
 
 PLACE = obj({"ahead": integer(0), "is_lower_bound": BOOLEAN})

@@ -4,19 +4,19 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from jobs.api import job_codec
-from jobs.api.admin.base import SINCE, chosen, list_of, listed, moment, optional_text, plain
-from jobs.api.admin.detail import JOB_DETAIL, JOB_SUMMARY, job_detail, summary
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
-from jobs.api.jobs import JobDetail, decode_priority
+from jobs.api.jobs.detail import JOB_DETAIL, JOB_SUMMARY, job_detail, summary
+from jobs.api.jobs.jobs import JobDetail, decode_priority
+from jobs.api.jobs.override import OVERRIDE, decode_override
 from jobs.api.openapi import operation
-from jobs.api.override import OVERRIDE, decode_override
-from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.schemas import STATE, TIME, Schema, array, maybe, obj, text
 from jobs.api.schemas.jobs import PRIORITY
+from jobs.api.wire import job_codec
+from jobs.api.wire.admin import SINCE, chosen, list_of, listed, moment, optional_text, plain
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import NUMBERED, admin_page
 from jobs.domain.states import State, state_of
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.services.operate.operate import cancel_job, change_priority, delete_job, retry_job
 from jobs.services.outcome.attempts import timeline
 from jobs.services.read.find import SORTS, Wanted, find_jobs, pattern

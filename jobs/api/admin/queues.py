@@ -1,115 +1,24 @@
 """The queues endpoints for operators. Spec: contract 24.1, 24.2."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from rest_framework.request import Request
 
-from jobs.api import members
-from jobs.api.admin.base import list_of, listed, optional_text
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.paging import NUMBERED, admin_page
-from jobs.api.queues import COUNTS, STATUS, checked_name, encode_config
-from jobs.api.schemas import BOOLEAN, NUMBER, OBJECT, QUEUE, TIME, component, integer, maybe, obj
-from jobs.domain.errors import NotFound
-from jobs.domain.queues import policy_of
-from jobs.domain.states import State
-from jobs.domain.times import format_time
-from jobs.services.operate.queues import QueueStats, named_stats, oldest_available, pause, resume
-from jobs.services.record.rates import Latency, Rates, latencies_of, rates_of
+from jobs.api.queues.detail import DETAIL, QUEUE_SUMMARY, SUMMARY, encode_queues, queue_detail
+from jobs.api.queues.queues import checked_name
+from jobs.api.schemas import OBJECT, TIME, maybe, obj
+from jobs.api.wire import members
+from jobs.api.wire.admin import list_of, listed, optional_text
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import NUMBERED, admin_page
+from jobs.services.operate.queues import QueueStats, named_stats, pause, resume
 
-SUMMARY = {
-    "name": QUEUE,
-    "state": STATUS,
-    "status": STATUS,
-    "paused": BOOLEAN,
-    "counts": obj(COUNTS),
-    "depth": integer(0),
-    "throughput": obj(dict.fromkeys(("processed_per_minute", "failed_per_minute"), NUMBER)),
-    "latency_ms": obj(dict.fromkeys(("p50", "p95", "p99"), NUMBER)),
-    "created_at": TIME,
-}
-PAUSED_AT = {"paused_at": TIME}
-QUEUE_SUMMARY = component("QueueSummary", obj(SUMMARY, PAUSED_AT))
-OF_DETAIL = {**SUMMARY, "configuration": OBJECT, "oldest_available_at": maybe(TIME)}
-DETAIL = component("QueueDetail", obj(OF_DETAIL, PAUSED_AT))
 SWITCHED = obj({**SUMMARY, "paused_at": maybe(TIME)})
 
 
 def visible_queues(tenant: str | None, *, limit: int, offset: int) -> tuple[list[QueueStats], int]:
     """Return queues by name and how many there are; with a tenant, its own numbers."""
     return named_stats(tenant=tenant, limit=limit, offset=offset)
-
-
-def encode_queues(
-    found: Sequence[QueueStats], *, tenant: str | None = None
-) -> list[dict[str, Any]]:
-    """Encode queues with their rates; latencies are not stored by tenant."""
-    names = [queue.name for queue in found]
-    rates = rates_of(names, tenant) if names else {}
-    latencies = latencies_of(names) if names and tenant is None else {}
-    return [
-        _encode(queue, rates.get(queue.name, Rates()), latencies.get(queue.name, Latency()))
-        for queue in found
-    ]
-
-
-def _encode(queue: QueueStats, rates: Rates, latency: Latency) -> dict[str, Any]:
-    status = "paused" if queue.paused_at else "active"
-    shown: dict[str, Any] = {
-        "name": queue.name,
-        "state": status,
-        "status": status,
-        "paused": queue.paused_at is not None,
-        "counts": {state.value: queue.jobs.get(state, 0) for state in State},
-        "depth": queue.depth,
-        "throughput": {
-            "processed_per_minute": rates.completed,
-            "failed_per_minute": rates.failed,
-        },
-        "latency_ms": {"p50": latency.p50, "p95": latency.p95, "p99": latency.p99},
-        "created_at": format_time(queue.created_at),
-    }
-    if queue.paused_at:
-        shown["paused_at"] = format_time(queue.paused_at)
-    return shown
-
-
-def _pressure(queue: QueueStats) -> dict[str, Any]:
-    """Encode a bound and its use. Spec: contract 24.2, QueueDetail."""
-    bound = policy_of(queue.config).bound
-    if bound is None:
-        return {}
-    ratio = bound.tightest(queue.depth, queue.size_bytes or 0).ratio
-    state = "normal" if ratio < bound.warning_threshold else "warning"
-    shown = {
-        "enabled": True,
-        "strategy": bound.strategy,
-        "threshold": bound.warning_threshold,
-        "current_depth": queue.depth,
-        "state": "critical" if ratio >= 1 else state,
-    }
-    if bound.max_size_bytes is not None:
-        shown["current_size_bytes"] = queue.size_bytes
-    return {"backpressure": {**queue.config["backpressure"], **shown}}
-
-
-def queue_detail(name: str, tenant: str | None) -> dict[str, Any]:
-    """Build the QueueDetail of contract 24.2. Raises NotFound."""
-    found, _ = named_stats(tenant=tenant, names=[name], limit=1, offset=0)
-    if not found:
-        raise NotFound.of("queue", name)
-    oldest = oldest_available(name, tenant)
-    configuration = encode_config(name, found[0].config)["configuration"]
-    if tenant is None:  # a tenant sees its own jobs alone, and the bound covers all jobs
-        configuration |= _pressure(found[0])
-    return {
-        **encode_queues(found, tenant=tenant)[0],
-        "configuration": configuration,
-        "oldest_available_at": oldest and format_time(oldest),
-    }
 
 
 class AdminQueues(OJSView):

@@ -6,16 +6,16 @@ from typing import Any
 from rest_framework.request import Request
 
 from jobs import queries
-from jobs.api.admin.base import SINCE, chosen, moment, plain
 from jobs.api.admin.queues import visible_queues
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.paging import NUMBERED, Page, admin_page
 from jobs.api.schemas import NUMBER, TIME, Schema, array, component, integer, obj, text
+from jobs.api.wire.admin import SINCE, chosen, moment, plain
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import NUMBERED, Page, admin_page
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.states import State
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.services.health.health import uptime_seconds
 from jobs.services.operate.queues import count_queues
 from jobs.services.record.rates import (

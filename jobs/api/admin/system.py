@@ -6,11 +6,8 @@ from typing import Any
 from rest_framework.request import Request
 
 from jobs import VERSION, extensions
-from jobs.api.admin.base import list_of, listed, optional_text, plain
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.schemas import (
     ANY,
     BOOLEAN,
@@ -25,10 +22,13 @@ from jobs.api.schemas import (
     obj,
     text,
 )
+from jobs.api.wire.admin import list_of, listed, optional_text, plain
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import NUMBERED, admin_page
 from jobs.conf import conf
-from jobs.domain.durations import parse_short_duration
 from jobs.domain.errors import InvalidRequest
-from jobs.domain.times import format_time
+from jobs.domain.wire.durations import parse_short_duration
+from jobs.domain.wire.times import format_time
 from jobs.models import Audit, Maintenance
 from jobs.services.audit import audit
 from jobs.services.health.health import uptime_seconds

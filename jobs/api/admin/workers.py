@@ -5,18 +5,8 @@ from typing import Any
 import orjson
 from rest_framework.request import Request
 
-from jobs.api.admin.base import (
-    checked_worker_id,
-    chosen,
-    list_of,
-    listed,
-    optional_text,
-    plain,
-)
-from jobs.api.answer import Answer
 from jobs.api.base import OJSView
 from jobs.api.openapi import operation
-from jobs.api.paging import NUMBERED, admin_page
 from jobs.api.schemas import (
     ANY,
     BOOLEAN,
@@ -30,11 +20,21 @@ from jobs.api.schemas import (
     obj,
     text,
 )
-from jobs.api.schemas.workers import DIRECTIVE
-from jobs.domain.claim import STRATEGIES
+from jobs.api.wire.admin import (
+    checked_worker_id,
+    chosen,
+    list_of,
+    listed,
+    optional_text,
+    plain,
+)
+from jobs.api.wire.answer import Answer
+from jobs.api.wire.paging import NUMBERED, admin_page
+from jobs.api.workers.schemas import DIRECTIVE
+from jobs.domain.dispatch.claim import STRATEGIES
+from jobs.domain.dispatch.rotation_request import MEMBER
 from jobs.domain.errors import InvalidRequest
-from jobs.domain.rotation_request import MEMBER
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.queries import WorkerRow
 from jobs.services.audit.audit import audited
 from jobs.services.workers import workers as service

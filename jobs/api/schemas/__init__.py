@@ -8,9 +8,9 @@ document.
 import re
 from typing import Any
 
-from jobs.domain import durations, ids, names
 from jobs.domain.states import State
-from jobs.domain.wire_bounds import MAX_MS, MAX_REQUEST_ID, MAX_TYPE, MAX_WORKER_ID, MIN_LEASE_MS
+from jobs.domain.wire import durations, ids, names
+from jobs.domain.wire.bounds import MAX_MS, MAX_REQUEST_ID, MAX_TYPE, MAX_WORKER_ID, MIN_LEASE_MS
 
 Schema = dict[str, Any]
 

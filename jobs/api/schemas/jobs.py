@@ -24,8 +24,11 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.domain import durations, envelope, names, priorities, retry, unique, version
-from jobs.domain.wire_bounds import MAX_INT, MAX_INTERVAL_MS, MAX_MS, MAX_TAG, MAX_TAGS
+from jobs.domain import envelope
+from jobs.domain.enqueue import unique
+from jobs.domain.outcome import retry
+from jobs.domain.wire import durations, names, priorities, version
+from jobs.domain.wire.bounds import MAX_INT, MAX_INTERVAL_MS, MAX_MS, MAX_TAG, MAX_TAGS
 
 _NUMBERS = {
     "max_attempts": integer(0, MAX_INT),

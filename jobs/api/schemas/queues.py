@@ -15,7 +15,8 @@ from jobs.api.schemas import (
     optional,
 )
 from jobs.api.schemas.jobs import RETRY_REQUEST
-from jobs.domain import durations, limits, names, queues
+from jobs.domain.lanes import limits, queues
+from jobs.domain.wire import durations, names
 
 PERIOD: Final[Schema] = {
     "description": "A duration (PT30S), a short form (30s) or a unit, longer than nothing",

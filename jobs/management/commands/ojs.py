@@ -19,13 +19,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jobs import queries
-from jobs.api import job_codec, members
-from jobs.api.queues import encode_stats
-from jobs.domain import jsonio
-from jobs.domain.caller import Caller
+from jobs.api.queues.queues import encode_stats
+from jobs.api.wire import job_codec, members
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
+from jobs.domain.wire import jsonio
 from jobs.extensions import OperationsHooks, Verb, implementers
 from jobs.models import Queue
 from jobs.services.enqueue.enqueue import enqueue

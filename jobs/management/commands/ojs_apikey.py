@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from jobs.domain import keys
-from jobs.domain.caller import Caller
-from jobs.domain.durations import parse_short_duration
+from jobs.domain.access import keys
+from jobs.domain.access.caller import Caller
+from jobs.domain.wire.durations import parse_short_duration
 from jobs.models import ApiKey
 from jobs.services.access import api_keys
 

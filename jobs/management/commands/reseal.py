@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from jobs.domain.vault import Resealed
+from jobs.domain.outbound.vault import Resealed
 from jobs.extensions import OperationsHooks, implementers
 
 

@@ -16,9 +16,9 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from jobs.conf import conf
-from jobs.domain import keys
-from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.claim import POOL_PATTERN
+from jobs.domain.access import keys
+from jobs.domain.access.caller import SYSTEM, Caller
+from jobs.domain.dispatch.claim import POOL_PATTERN
 from jobs.models import ApiKey
 from jobs.services.access.verified import verify
 from jobs.services.audit.audit import audited, record

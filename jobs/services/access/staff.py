@@ -6,7 +6,7 @@ The pages and the API in the same browser use these functions, so both show the 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import PermissionDenied
 from jobs.models import Staff
 from jobs.services.audit.audit import audited

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from jobs import queries
 from jobs.conf import conf
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import RateLimited
 from jobs.models import LoginWindow
 from jobs.services.audit.audit import record

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from threading import Lock
 
 from jobs import baton
-from jobs.domain import hashers
+from jobs.domain.access import hashers
 
 KEPT_S = 60.0
 MOST = 20_000  # secrets; the oldest leave first

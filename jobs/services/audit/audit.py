@@ -18,7 +18,7 @@ from django.db.models import BigIntegerField, F, Func, QuerySet, Subquery, TextF
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.models import Audit
 
 logger = logging.getLogger("ojs.audit")

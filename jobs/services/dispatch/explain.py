@@ -7,7 +7,7 @@ from typing import Any
 
 from jobs import extensions, queries
 from jobs.conf import conf
-from jobs.domain.explanation import (
+from jobs.domain.dispatch.explanation import (
     Decision,
     Estimate,
     Explanation,
@@ -18,7 +18,7 @@ from jobs.domain.explanation import (
     standing,
     verdict,
 )
-from jobs.domain.gates import Gate, Waiting, gates_of, limit_name
+from jobs.domain.dispatch.gates import Gate, Waiting, gates_of, limit_name
 from jobs.domain.job import Job
 from jobs.domain.states import WAITING, State, state_of
 from jobs.extensions import ReportHooks

@@ -21,9 +21,9 @@ from django.db import InterfaceError, OperationalError
 from jobs import caches, extensions, queries
 from jobs.conf import conf
 from jobs.connection_pool import is_usable
-from jobs.domain.claim import ClaimPlan, Declaration, FetchRequest
+from jobs.domain.dispatch.claim import ClaimPlan, Declaration, FetchRequest
+from jobs.domain.dispatch.rotation_request import NOTHING, rotation_request_of
 from jobs.domain.errors import Conflict, PoolConflict
-from jobs.domain.rotation_request import NOTHING, rotation_request_of
 from jobs.extensions import ClaimHooks, implementers
 from jobs.gather import Gathering, Later, Outcome
 from jobs.services.dispatch.over_limit import apply_on_limit

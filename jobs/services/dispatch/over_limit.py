@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from jobs import queries
-from jobs.domain.events import Kind
-from jobs.domain.limits import LimitPolicy
+from jobs.domain.lanes.limits import LimitPolicy
+from jobs.domain.record.events import Kind
 from jobs.models import Lane, Limit
 from jobs.services.outcome.drop import drop
 

@@ -14,7 +14,7 @@ import psycopg
 from django.db import Error, connections
 
 from jobs.conf import conf
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.gather import prepare_wait
 from jobs.queries import Claimed
 from jobs.services.dispatch.fetch import fetch

@@ -13,12 +13,12 @@ from typing import TypeVar
 from django.db import connection
 
 from jobs import queries
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
+from jobs.domain.enqueue.written import written
 from jobs.domain.errors import QueueFull
-from jobs.domain.events import Kind
-from jobs.domain.queues import WARNING, Bound
-from jobs.domain.written import written
+from jobs.domain.lanes.queues import WARNING, Bound
+from jobs.domain.record.events import Kind
 from jobs.gather import prepare_wait
 from jobs.queries import Load
 from jobs.services.lanes.configuration import Configuration

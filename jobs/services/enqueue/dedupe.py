@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from django.db import transaction
 
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import Duplicate, OJSError
 from jobs.domain.job import Job
 from jobs.extensions import Deduplication, EnqueueHooks, implementers

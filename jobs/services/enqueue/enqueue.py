@@ -7,11 +7,11 @@ from functools import partial
 from django.db import connection
 
 from jobs import extensions, spans
-from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import SYSTEM, Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
-from jobs.domain.tracing import TRACE
+from jobs.domain.wire.tracing import TRACE
 from jobs.extensions import EnqueueHooks, implementers
 from jobs.gather import Later
 from jobs.middleware import Wrapper, enqueue_wrappers

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from django.db import transaction
 
 from jobs import extensions, spans
-from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import SYSTEM, Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.repeat import repeated

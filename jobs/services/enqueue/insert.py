@@ -11,14 +11,14 @@ from django.db import DatabaseError, IntegrityError, OperationalError, connectio
 
 from jobs import queries
 from jobs.connection_pool import is_usable
-from jobs.domain.claim import LaneKey
-from jobs.domain.draft import JobDraft
+from jobs.domain.dispatch.claim import LaneKey
+from jobs.domain.enqueue.draft import JobDraft
+from jobs.domain.enqueue.unique import OnConflict
+from jobs.domain.enqueue.written import Writer, Written
 from jobs.domain.errors import Duplicate
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State
-from jobs.domain.times import format_time
-from jobs.domain.unique import OnConflict
-from jobs.domain.written import Writer, Written
+from jobs.domain.wire.times import format_time
 from jobs.gather import Gathering
 from jobs.queries import Checking
 from jobs.services.enqueue import unique

@@ -11,12 +11,12 @@ from django.db import DatabaseError
 
 from jobs import extensions
 from jobs.connection_pool import is_usable
-from jobs.domain.caller import Caller
-from jobs.domain.claim import LaneKey
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import LaneKey
+from jobs.domain.enqueue.draft import JobDraft
+from jobs.domain.enqueue.written import Writer, written
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
-from jobs.domain.written import Writer, written
 from jobs.extensions import EnqueueHooks, implementers
 from jobs.gather import Later, Outcome
 from jobs.queries import Placed

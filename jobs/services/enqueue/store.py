@@ -9,8 +9,8 @@ from functools import partial
 from django.db import transaction
 
 from jobs import extensions
-from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import SYSTEM, Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.extensions import EnqueueHooks, implementers

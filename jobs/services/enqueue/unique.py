@@ -21,13 +21,10 @@ from typing import Any
 from django.db import transaction
 
 from jobs import queries
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
-from jobs.domain.duplicates import Asked, Candidate, Decision, decide
-from jobs.domain.errors import Duplicate, InvalidRequest, OJSError
-from jobs.domain.job import Job
-from jobs.domain.states import CODES, State, state_of
-from jobs.domain.unique import (
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
+from jobs.domain.enqueue.duplicates import Asked, Candidate, Decision, decide
+from jobs.domain.enqueue.unique import (
     REPLACING,
     OnConflict,
     Subject,
@@ -35,6 +32,9 @@ from jobs.domain.unique import (
     fingerprint,
     missing_argument,
 )
+from jobs.domain.errors import Duplicate, InvalidRequest, OJSError
+from jobs.domain.job import Job
+from jobs.domain.states import CODES, State, state_of
 from jobs.queries import Checking
 from jobs.services.outcome.cancel import end
 from jobs.services.read.show import show_many

@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.db.models import DateTimeField, F, QuerySet, TextField, Value
 from django.db.models.functions import Cast, JSONObject
 
-from jobs.domain.alerts import Alert, Noted
+from jobs.domain.record.alerts import Alert, Noted
 from jobs.extensions import Alerts, NotedRows, ReportHooks, implementers
 from jobs.queries import Vitals
 from jobs.services.health.health import health

@@ -24,7 +24,7 @@ from prometheus_client.core import (
 
 from jobs import extensions, queries
 from jobs.conf import conf
-from jobs.domain.events import RUN_BOUNDS, RUN_COMPLETED, RUN_FAILED, WAIT, WAIT_BOUNDS
+from jobs.domain.record.events import RUN_BOUNDS, RUN_COMPLETED, RUN_FAILED, WAIT, WAIT_BOUNDS
 from jobs.domain.states import State, state_of
 from jobs.extensions import OTHER_TENANTS, ReportHooks
 from jobs.models import Duration, LoopTick, TenantLabel, Total, Worker

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from jobs import caches
-from jobs.domain.claim import UNDECLARED, Declaration, FetchRequest
+from jobs.domain.dispatch.claim import UNDECLARED, Declaration, FetchRequest
 from jobs.models import Worker
 
 MOST = 10_000

@@ -12,10 +12,10 @@ from typing import Any, Final, TypeVar
 
 from jobs import queries
 from jobs.caches import VersionedCache
-from jobs.domain.draft import JobDraft
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import BackendUnavailable, InvalidRequest, OJSError, QueuePaused
-from jobs.domain.queues import QueuePolicy, policy_of, rate_of
-from jobs.domain.retry import parse_policy
+from jobs.domain.lanes.queues import QueuePolicy, policy_of, rate_of
+from jobs.domain.outcome.retry import parse_policy
 from jobs.services.lanes.envelopes import limits
 
 T = TypeVar("T")

@@ -4,8 +4,8 @@ from dataclasses import replace
 from functools import cache
 
 from jobs.conf import conf, read_anew
-from jobs.domain.envelope import Limits
-from jobs.domain.retry import DEFAULT_POLICY
+from jobs.domain.enqueue.server_limits import Limits
+from jobs.domain.outcome.retry import DEFAULT_POLICY
 
 
 @cache

@@ -7,9 +7,9 @@ from typing import TypeVar
 from django.db import DatabaseError, connection, transaction
 
 from jobs import caches, extensions, queries
-from jobs.domain.claim import NAMESPACE_END, LaneKey, Share, SharingPolicy, reduced
+from jobs.domain.dispatch.claim import NAMESPACE_END, LaneKey, Share, SharingPolicy, reduced
 from jobs.domain.job import Job
-from jobs.domain.limits import LimitPolicy
+from jobs.domain.lanes.limits import LimitPolicy
 from jobs.extensions import LaneHooks
 from jobs.models import Lane
 from jobs.models import LaneKey as Row

@@ -16,9 +16,9 @@ from prometheus_client.core import (
 )
 
 from jobs import queries
-from jobs.domain.events import WAIT_BOUNDS, Kind
-from jobs.domain.limits import OF_QUEUE
-from jobs.domain.queues import policy_of
+from jobs.domain.lanes.limits import OF_QUEUE
+from jobs.domain.lanes.queues import policy_of
+from jobs.domain.record.events import WAIT_BOUNDS, Kind
 from jobs.domain.states import CODES, State
 from jobs.models import Limit, LimitWait, Queue, Tally
 from jobs.services.lanes.limits import PREFIXES

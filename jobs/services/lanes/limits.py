@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from jobs import queries
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import BackendUnavailable, NotFound
-from jobs.domain.limits import (
+from jobs.domain.lanes.limits import (
     ANY_TENANT,
     OF_KEY,
     OF_QUEUE,
@@ -20,7 +20,7 @@ from jobs.domain.limits import (
     RateLimit,
 )
 from jobs.domain.states import CODES, State
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.models import DEFAULT_TENANT, Limit
 from jobs.queries import LimitKey
 from jobs.services.audit.audit import audited

@@ -11,10 +11,10 @@ from typing import Any
 from django.db import transaction
 
 from jobs import queries
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import Conflict, NotFound
-from jobs.domain.limits import LimitPolicy
-from jobs.domain.queues import limit_of, merge
+from jobs.domain.lanes.limits import LimitPolicy
+from jobs.domain.lanes.queues import limit_of, merge
 from jobs.models import Queue, QueueTemplate
 from jobs.services.audit.audit import audited
 from jobs.services.lanes import configuration, limits

@@ -6,8 +6,8 @@ from typing import Any
 
 from jobs import queries
 from jobs.conf import conf
-from jobs.domain.claim import ClaimPlan, Strategy
-from jobs.domain.rotations import Ahead, Crew
+from jobs.domain.dispatch.claim import ClaimPlan, Strategy
+from jobs.domain.lanes.rotations import Ahead, Crew
 
 BATCH = 1_000
 

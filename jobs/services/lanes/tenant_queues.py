@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from jobs import extensions
-from jobs.domain.claim import NAMESPACE_END, FetchRequest, split_queue
+from jobs.domain.dispatch.claim import NAMESPACE_END, FetchRequest, split_queue
 from jobs.domain.errors import InvalidRequest, TenantMismatch
 from jobs.extensions import ClaimHooks
 

@@ -13,11 +13,11 @@ from typing import Any
 from django.db import transaction
 
 from jobs import extensions, queries
-from jobs.domain import jsonio
-from jobs.domain.bulk import ALLOWED, DEFAULTS, JobFilter, Verb, like
-from jobs.domain.ids import is_id
+from jobs.domain.outcome.bulk import ALLOWED, DEFAULTS, JobFilter, Verb, like
+from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, TERMINAL, State, state_of
-from jobs.domain.transition import Transition
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.ids import is_id
 from jobs.extensions import TransitionHooks
 from jobs.models import Job as Row
 from jobs.services.outcome.cancel import end

@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from jobs import queries
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.models import Maintenance
 from jobs.services.audit import audit
 

@@ -9,11 +9,11 @@ from typing import Any
 from django.db import transaction
 
 from jobs import queries
-from jobs.domain.bulk import ALLOWED, DONE, REVIVED, JobFilter, Verb
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.job import Job
+from jobs.domain.outcome.bulk import ALLOWED, DONE, REVIVED, JobFilter, Verb
 from jobs.domain.states import CODES, State
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.services.audit.audit import audited, record
 from jobs.services.operate import bulk
 from jobs.services.operate.reprioritize import reprioritize

@@ -7,8 +7,8 @@ repeated step finds no job left to move.
 from collections.abc import Mapping, Sequence
 
 from jobs import queries
-from jobs.domain.bulk import JobFilter
-from jobs.domain.claim import LaneKey
+from jobs.domain.dispatch.claim import LaneKey
+from jobs.domain.outcome.bulk import JobFilter
 from jobs.domain.states import CODES, WAITING, State
 from jobs.models import Job as Row
 from jobs.models import LaneKey as Lane

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from jobs import queries
-from jobs.domain.bulk import JobFilter, Verb
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound
+from jobs.domain.outcome.bulk import JobFilter, Verb
 from jobs.domain.states import CODES, TERMINAL, WAITING, State
 from jobs.models import Queue
 from jobs.services.lanes import configuration

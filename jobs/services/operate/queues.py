@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from jobs import queries
-from jobs.domain.caller import SYSTEM, Caller
+from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import NotFound
 from jobs.domain.states import CODES, WAITING, State
 from jobs.models import Queue

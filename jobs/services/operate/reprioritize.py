@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from jobs import queries
-from jobs.domain.claim import LaneKey
+from jobs.domain.dispatch.claim import LaneKey
 from jobs.domain.errors import Conflict
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State, state_of

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable
 from ipaddress import ip_address
 
-from jobs.domain.address import Address
+from jobs.domain.outbound.address import Address
 
 Judge = Callable[[Address], bool]  # whether requests to an address are forbidden
 

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from jobs.conf import conf, read_anew
-from jobs.domain.vault import Resealed, Vault
+from jobs.domain.outbound.vault import Resealed, Vault
 
 
 @cache

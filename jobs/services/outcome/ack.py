@@ -9,8 +9,8 @@ from jobs import queries
 from jobs.conf import conf
 from jobs.connection_pool import is_usable
 from jobs.domain.errors import OJSError
+from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, State
-from jobs.domain.transition import Transition
 from jobs.gather import Gathering, Later
 from jobs.repeat import repeated
 from jobs.services.outcome.follow import follow

@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from jobs.domain.events import Kind
 from jobs.domain.job import Job
-from jobs.domain.times import read_time
+from jobs.domain.record.events import Kind
+from jobs.domain.wire.times import read_time
 from jobs.services.record.events import StoredEvent, history
 
 MOST = 1000  # events of one job

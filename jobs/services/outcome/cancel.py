@@ -6,10 +6,10 @@ from django.db import transaction
 
 from jobs import extensions, queries
 from jobs.domain.errors import Conflict, NotFound
-from jobs.domain.ids import is_id
 from jobs.domain.job import Job
+from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, State, state_of
-from jobs.domain.transition import Transition
+from jobs.domain.wire.ids import is_id
 from jobs.extensions import TransitionHooks
 from jobs.repeat import repeated
 from jobs.services.outcome.follow import follow

@@ -8,10 +8,10 @@ from django.utils import timezone
 
 from jobs import queries
 from jobs.domain.errors import NotFound
-from jobs.domain.ids import is_id
 from jobs.domain.job import Job
-from jobs.domain.retention import Retention
+from jobs.domain.outcome.retention import Retention
 from jobs.domain.states import CODES, State
+from jobs.domain.wire.ids import is_id
 from jobs.models import Replay
 from jobs.services.outcome.retain import defaults, retentions
 from jobs.services.outcome.revive import Override, revive, revive_one

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from jobs import queries
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.services.outcome.follow import follow_discarded
 
 

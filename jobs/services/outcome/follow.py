@@ -6,8 +6,8 @@ A service that ends or revives jobs calls `follow` for the watched jobs before i
 from collections.abc import Sequence
 
 from jobs import extensions, queries
+from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, State
-from jobs.domain.transition import Transition
 from jobs.extensions import TransitionHooks
 
 

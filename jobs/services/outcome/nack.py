@@ -10,12 +10,12 @@ from django.db import transaction
 
 from jobs import queries
 from jobs.conf import conf
-from jobs.domain import jsonio
 from jobs.domain.errors import OJSError
-from jobs.domain.retry import decide, from_wire
+from jobs.domain.outcome.retry import decide, from_wire
+from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, State
-from jobs.domain.times import read_time
-from jobs.domain.transition import Transition
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.times import read_time
 from jobs.repeat import repeated
 from jobs.services.lanes.limits import pause
 from jobs.services.outcome.follow import follow

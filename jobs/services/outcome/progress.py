@@ -6,11 +6,11 @@ from typing import Any
 
 from jobs import queries
 from jobs.conf import conf
-from jobs.domain import jsonio
 from jobs.domain.errors import Conflict
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State
-from jobs.domain.times import format_time
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.times import format_time
 from jobs.models import Progress as Row
 from jobs.services.read.show import show
 

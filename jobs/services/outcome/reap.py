@@ -14,7 +14,7 @@ from django.db import transaction
 
 from jobs import queries
 from jobs.conf import conf
-from jobs.domain import retry
+from jobs.domain.outcome import retry
 from jobs.services.outcome.nack import fail
 
 FORGOTTEN_AFTER_MS = 86_400_000  # Spec: contract 9.1

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from jobs import queries
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
 from jobs.models import ReplayRule
 from jobs.services.audit import audit

@@ -16,8 +16,8 @@ from django.db import transaction
 
 from jobs import caches, extensions, queries
 from jobs.conf import conf
-from jobs.domain.periods import SECOND, SECONDS_KEPT_MS, SPANS
-from jobs.domain.retention import Retention, RetentionError, parse_age, parse_retention
+from jobs.domain.outcome.retention import Retention, RetentionError, parse_age, parse_retention
+from jobs.domain.record.periods import SECOND, SECONDS_KEPT_MS, SPANS
 from jobs.domain.states import CODES, TERMINAL, State
 from jobs.extensions import TransitionHooks
 from jobs.metrics import observe_lost

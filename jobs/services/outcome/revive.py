@@ -8,13 +8,13 @@ import orjson
 from django.db import transaction
 
 from jobs import queries
-from jobs.domain import jsonio
-from jobs.domain.claim import LaneKey
+from jobs.domain.dispatch.claim import LaneKey
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.job import Job
-from jobs.domain.retry import RetryPolicy
+from jobs.domain.outcome.retry import RetryPolicy
+from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, State, state_of
-from jobs.domain.transition import Transition
+from jobs.domain.wire import jsonio
 from jobs.services.lanes import lanes
 from jobs.services.outcome.follow import follow
 from jobs.services.read.show import show

@@ -14,9 +14,9 @@ from typing import Any
 from uuid import UUID
 
 from jobs import queries
-from jobs.domain import jsonio
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, TERMINAL, State
+from jobs.domain.wire import jsonio
 from jobs.queries import Found as Found  # noqa: PLC0414 - re-exported: `find` returns it
 from jobs.services.read.show import show_many
 

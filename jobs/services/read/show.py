@@ -7,8 +7,8 @@ from django.db import OperationalError
 from jobs import queries
 from jobs.connection_pool import is_usable
 from jobs.domain.errors import NotFound
-from jobs.domain.ids import is_id
 from jobs.domain.job import Job, JobKind
+from jobs.domain.wire.ids import is_id
 from jobs.gather import Gathering, Later, Outcome
 from jobs.models import Job as Row
 from jobs.trips import Trip

@@ -1,7 +1,7 @@
 """Aggregate events into counts, off the hot path. See docs/adr/0002-counts-from-events.md."""
 
 from jobs import extensions, queries
-from jobs.domain.events import RUN_BOUNDS, WAIT_BOUNDS
+from jobs.domain.record.events import RUN_BOUNDS, WAIT_BOUNDS
 
 BATCH = 50_000
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from jobs import queries
-from jobs.domain.claim import split_queue
-from jobs.domain.dispatches import OpenQueue, Started
+from jobs.domain.dispatch.claim import split_queue
+from jobs.domain.record.dispatches import OpenQueue, Started
 from jobs.domain.states import CODES, State
 from jobs.models import Dispatch, TenantDepth
 

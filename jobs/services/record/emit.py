@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs import queries
-from jobs.domain import jsonio
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
+from jobs.domain.wire import jsonio
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import orjson
 
 from jobs import queries
 from jobs.conf import conf
-from jobs.domain.events import NAMES, STATE_CHANGED, Kind, matches
-from jobs.domain.place import Place, event_id
+from jobs.domain.record.events import NAMES, STATE_CHANGED, Kind, matches
+from jobs.domain.record.place import Place, event_id
 
 LEEWAY = timedelta(minutes=1)  # how far times and stamps may differ: a long transaction
 

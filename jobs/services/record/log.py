@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from jobs import queries
 from jobs.conf import conf
-from jobs.domain.loglines import THINNED, Line, line_of, wanted_kinds
+from jobs.domain.record.loglines import THINNED, Line, line_of, wanted_kinds
 from jobs.models import LogPosition, LoopTick
 
 logger = logging.getLogger("ojs.lifecycle")

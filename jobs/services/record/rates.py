@@ -11,8 +11,8 @@ from typing import Any
 
 from jobs import queries
 from jobs.conf import conf
-from jobs.domain.latency import percentile
-from jobs.domain.periods import MINUTE, coarsest
+from jobs.domain.record.latency import percentile
+from jobs.domain.record.periods import MINUTE, coarsest
 from jobs.domain.states import CODES, State
 
 MINUTES = 5  # a rate is the average of these minutes

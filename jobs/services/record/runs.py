@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from jobs import queries
-from jobs.domain.claim import LaneKey
+from jobs.domain.dispatch.claim import LaneKey
 from jobs.models import LaneKey as Row
 from jobs.models import Ready
 from jobs.services.record.events import LEEWAY

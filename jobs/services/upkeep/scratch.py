@@ -18,10 +18,10 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
 
 from jobs import extensions, queries
 from jobs.conf import conf
-from jobs.domain.claim import FetchRequest, LaneKey
+from jobs.domain.dispatch.claim import FetchRequest, LaneKey
 from jobs.domain.errors import BackendError
-from jobs.domain.limits import ANY_TENANT, OF_QUEUE, LimitPolicy
-from jobs.domain.queues import limit_of
+from jobs.domain.lanes.limits import ANY_TENANT, OF_QUEUE, LimitPolicy
+from jobs.domain.lanes.queues import limit_of
 from jobs.extensions import ConfigurationHooks
 from jobs.models import Queue
 from jobs.queries import Claimed

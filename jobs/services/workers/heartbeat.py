@@ -13,11 +13,11 @@ import orjson
 
 from jobs import extensions, queries
 from jobs.conf import conf
-from jobs.domain import jsonio
-from jobs.domain.claim import Declaration
+from jobs.domain.dispatch.claim import Declaration
+from jobs.domain.dispatch.rotation_request import MEMBER, RotationRequest
 from jobs.domain.errors import OJSError, PoolConflict, WorkerTaken
-from jobs.domain.events import Kind
-from jobs.domain.rotation_request import MEMBER, RotationRequest
+from jobs.domain.record.events import Kind
+from jobs.domain.wire import jsonio
 from jobs.extensions import ClaimHooks
 from jobs.services.lanes import bindings
 from jobs.services.record.events import is_excluded

@@ -2,7 +2,7 @@
 
 import orjson
 
-from jobs.domain.claim import split_queue
+from jobs.domain.dispatch.claim import split_queue
 from jobs.models import Lease, Worker
 from jobs.services.read.show import kinds_of, owned
 

@@ -1,8 +1,8 @@
 -- ojs_matches: return whether a job matches a search; a null condition matches every job. `w_type`
 -- and `w_version` are LIKE patterns. Of a list of patterns, the text must match one, in any case.
 --
--- A search does not read the arguments of classified jobs (domain/classified.py): whether it finds
--- a job would disclose them.
+-- A search does not read the arguments of classified jobs (domain/access/classified.py): whether it
+-- finds a job would disclose them.
 CREATE OR REPLACE FUNCTION ojs_matches(
     p_type text, p_version text, p_priority integer, p_args jsonb, p_meta jsonb, p_error jsonb,
     w_type text, w_version text, w_priority integer, w_args text[], w_meta text[], w_error text[],

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.services.access.api_keys import NewKey, create, is_named
 from ojs_project import env
 

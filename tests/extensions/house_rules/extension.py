@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from jobs.domain.caller import Caller
-from jobs.domain.claim import ClaimPlan, FetchRequest
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import ClaimPlan, FetchRequest
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import InvalidRequest
 from jobs.extensions import ClaimHooks, EnqueueHooks
 

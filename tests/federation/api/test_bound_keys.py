@@ -9,8 +9,8 @@ from django.test import Client
 
 from federation.api.base import FederationView
 from federation.api.urls import urlpatterns
-from jobs.domain.ids import new_id
-from jobs.domain.keys import SCOPES
+from jobs.domain.access.keys import SCOPES
+from jobs.domain.wire.ids import new_id
 from tests.federation.replication.rig import encoded, replica
 from tests.federation.stub import Stub
 from tests.federation.wire import federate

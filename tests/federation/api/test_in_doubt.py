@@ -11,8 +11,8 @@ from federation.models import Doubt, FederationKey, Placement
 from federation.services.registry import regions
 from federation.services.registry.configure import put_region
 from federation.services.replication.doubts import DoubtResolver
-from jobs.domain.events import Kind
-from jobs.domain.ids import new_id
+from jobs.domain.record.events import Kind
+from jobs.domain.wire.ids import new_id
 from jobs.models import Job
 from jobs.services.outcome.cancel import end
 from tests.concurrency import until

@@ -10,7 +10,7 @@ from federation.models import RegionHealth
 from federation.services.registry import regions
 from federation.services.registry.configure import apply_settings
 from federation.services.registry.regions import registry
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.models import Audit
 from tests.federation.stub import Stub
 from tests.federation.wire import answer, event_data, federate, send

@@ -20,9 +20,9 @@ from federation.services.registry import regions
 from federation.services.registry.configure import put_region, set_drain
 from federation.services.routing import placements
 from jobs.api.schemas import COMPONENTS
-from jobs.domain.caller import SYSTEM
-from jobs.domain.events import Kind
-from jobs.domain.ids import new_id
+from jobs.domain.access.caller import SYSTEM
+from jobs.domain.record.events import Kind
+from jobs.domain.wire.ids import new_id
 from jobs.models import Job
 from jobs.services.lanes.queue_config import configure
 from tests.factories import stored

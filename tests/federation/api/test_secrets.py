@@ -11,7 +11,7 @@ from federation.domain.reasons import Reason
 from federation.models import Region, RegionHealth, ReplicationPeer
 from federation.services.registry import regions
 from federation.services.registry.configure import apply_settings
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.models import Audit
 from tests.federation.stub import Stub
 from tests.federation.wire import answer, event_data, federate, place, send

@@ -28,7 +28,7 @@ from federation.domain.meta import (
     ROUTED_AT,
     SOURCE_REGION,
 )
-from jobs.domain.ids import is_id
+from jobs.domain.wire.ids import is_id
 from tests.federation.conftest import Clock, Connect
 from tests.federation.stub import Stub, refusal
 from tests.spec import spec

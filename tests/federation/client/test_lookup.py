@@ -9,7 +9,7 @@ from federation.client import (
     RegionUnavailable,
     UnknownRegion,
 )
-from jobs.domain.ids import new_id
+from jobs.domain.wire.ids import new_id
 from tests.federation.conftest import Connect
 from tests.federation.stub import Stub
 

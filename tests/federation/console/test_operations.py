@@ -14,7 +14,7 @@ from console.models import Operation
 from console.roles import Role
 from federation.models import FederatedJob
 from federation.services.registry.configure import delete_region
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.models import Audit
 from jobs.models import Job as Row
 from tests.federation.replication.lost import federate, lost, set_status

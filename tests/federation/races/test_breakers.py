@@ -10,7 +10,7 @@ from federation.domain.reading import read_region
 from federation.models import RegionHealth
 from federation.services.health.breakers import Verdict, admit, record_outcome
 from federation.services.registry.configure import delete_region, put_region
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from tests.concurrency import at_once
 from tests.federation.wire import event_data
 from tests.spec import spec

@@ -8,7 +8,7 @@ from federation.domain.meta import FEDERATION_ID
 from federation.domain.replica import Replica
 from federation.models import RegionHealth
 from federation.services.registry import regions
-from jobs.domain.ids import new_id
+from jobs.domain.wire.ids import new_id
 from tests.federation.replication import rig
 from tests.federation.replication.rig import EU, counts, replica, replicate
 

@@ -19,9 +19,9 @@ def main() -> None:
 
     from federation.domain.meta import FEDERATION_ID  # noqa: PLC0415
     from federation.services.replication.dedupe import insisting  # noqa: PLC0415
-    from jobs.domain.caller import Caller  # noqa: PLC0415
+    from jobs.domain.access.caller import Caller  # noqa: PLC0415
     from jobs.domain.envelope import parse_job  # noqa: PLC0415
-    from jobs.domain.ids import new_id  # noqa: PLC0415
+    from jobs.domain.wire.ids import new_id  # noqa: PLC0415
     from jobs.services.enqueue.enqueue import enqueue  # noqa: PLC0415
 
     for dies_at in range(1, 100):

@@ -14,9 +14,9 @@ from federation.models import FederatedJob
 from federation.services.registry.configure import put_configuration, put_region
 from federation.services.replication.capture import capture as capture_once
 from federation.services.replication.replication import required
-from jobs.api.media import OJS_TYPE
-from jobs.domain.ids import new_id
+from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.job import Job
+from jobs.domain.wire.ids import new_id
 from tests.concurrency import wait_until_complete
 from tests.factories import stored
 

@@ -22,12 +22,12 @@ from federation.models import FederatedJob
 from federation.services.replication.adopt import Order, adopt
 from federation.services.replication.close_adoptions import close_adoptions
 from federation.services.replication.replication import required
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import Conflict, InvalidRequest, OJSError
-from jobs.domain.events import Kind
-from jobs.domain.ids import new_id
 from jobs.domain.job import Job
+from jobs.domain.record.events import Kind
 from jobs.domain.states import State, state_of
+from jobs.domain.wire.ids import new_id
 from jobs.models import Audit, Event
 from jobs.models import Job as Row
 from jobs.services.dispatch.fetch import fetch

@@ -13,9 +13,9 @@ from federation.models import FederatedJob, ReplicationPosition
 from federation.services.replication import capture as module
 from federation.services.replication.capture import unread_from
 from federation.services.replication.replicate import replicator
-from jobs.domain.caller import SYSTEM
-from jobs.domain.ids import new_id
+from jobs.domain.access.caller import SYSTEM
 from jobs.domain.states import State
+from jobs.domain.wire.ids import new_id
 from jobs.models import Event
 from jobs.models import Job as Row
 from jobs.services.operate.operate import change_priority

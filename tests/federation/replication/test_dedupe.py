@@ -16,11 +16,11 @@ from federation.domain.meta import FEDERATION_ID
 from federation.models import FederationKey
 from federation.services.replication.copies_age import delete_expired_copies
 from federation.services.replication.dedupe import asking, insisting
-from jobs.api.media import OJS_TYPE
-from jobs.domain.caller import Caller
+from jobs.api.wire.media import OJS_TYPE
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import Duplicate
-from jobs.domain.ids import new_id
 from jobs.domain.job import Job
+from jobs.domain.wire.ids import new_id
 from jobs.models import Job as Row
 from jobs.queries import ago
 from jobs.services.enqueue.enqueue import enqueue

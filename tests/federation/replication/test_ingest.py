@@ -14,10 +14,10 @@ from federation.domain.meta import FEDERATION_ID, REPLICATED_FROM
 from federation.domain.replica import Adoption, Replica
 from federation.models import FederatedJob, ReplicationPeer
 from federation.services.replication.copies_age import delete_expired_copies
-from jobs.domain.claim import FetchRequest
-from jobs.domain.events import Kind
-from jobs.domain.ids import new_id
-from jobs.domain.times import format_time
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.record.events import Kind
+from jobs.domain.wire.ids import new_id
+from jobs.domain.wire.times import format_time
 from jobs.models import Event
 from jobs.models import Job as Row
 from jobs.services.dispatch.fetch import fetch

@@ -15,7 +15,7 @@ from federation.models import FederatedJob
 from federation.queries import Key, OpenAdoption
 from federation.services.replication.copies import copies
 from federation.services.replication.merge import merge
-from jobs.domain.ids import new_id
+from jobs.domain.wire.ids import new_id
 from jobs.services.upkeep.reset import reset
 from tests.federation.replication.rig import EU, LOCAL, NOON, federate, replica
 from tests.jobs.sql.test_plans import CUSTOM, GENERIC, GROWING, set_mode

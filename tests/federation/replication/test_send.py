@@ -14,8 +14,8 @@ from federation.services.registry import regions
 from federation.services.registry.configure import put_configuration, put_region
 from federation.services.replication import lag
 from federation.services.replication.replicate import Replicator
-from jobs.domain.ids import new_id
 from jobs.domain.states import State
+from jobs.domain.wire.ids import new_id
 from jobs.models import Event
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.cancel import cancel

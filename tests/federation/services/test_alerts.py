@@ -18,7 +18,7 @@ from federation.services.registry import regions
 from federation.services.registry.regions import registry
 from federation.services.replication import lag
 from federation.services.routing import route
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.queries import ago, now, tick
 from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.models import QueueWatch

@@ -8,8 +8,8 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, settings
 
-from jobs.api.docs import document
-from jobs.api.media import OJS_TYPE
+from jobs.api.server.docs import document
+from jobs.api.wire.media import OJS_TYPE
 
 DOCUMENT: dict[str, Any] = orjson.loads(document())
 JOB_ID = "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"  # no job has this id

@@ -10,8 +10,8 @@ from django.db import OperationalError, ProgrammingError, connection, transactio
 from django.test import Client
 from django.urls import reverse
 
-from jobs.api.media import JSON_TYPE
-from jobs.domain.caller import Caller
+from jobs.api.wire.media import JSON_TYPE
+from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
 from jobs.models import ApiKey, Audit, Queue
 from jobs.services.audit import audit

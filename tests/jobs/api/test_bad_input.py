@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from federation.domain.reading import read_region
 from federation.services.registry.configure import put_region
-from jobs.api.media import OJS_TYPE
+from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.states import State
 from jobs.models import Job
 from tests.factories import JobFactory

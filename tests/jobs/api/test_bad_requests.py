@@ -7,7 +7,7 @@ from django.test import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.api.media import OJS_TYPE
+from jobs.api.wire.media import OJS_TYPE
 from tests.jobs.api.refusals import (
     BODIES,
     DOCUMENT,

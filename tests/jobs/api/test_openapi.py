@@ -25,9 +25,9 @@ from schemathesis.generation.hypothesis.builder import (
 )
 from schemathesis.specs.openapi import checks
 
-from jobs.api.docs import document
-from jobs.api.media import OJS_TYPE
-from jobs.domain.wire_bounds import MAX_WAIT_MS
+from jobs.api.server.docs import document
+from jobs.api.wire.media import OJS_TYPE
+from jobs.domain.wire.bounds import MAX_WAIT_MS
 from tests.jobs.api.refusals import STREAMS
 
 EXAMPLES = 10

@@ -7,7 +7,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 from django.test import Client
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.sqlstates import refusal_of
 from jobs.models import Event, Job
 from jobs.services.dispatch.fetch import fetch

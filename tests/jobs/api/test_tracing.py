@@ -8,7 +8,7 @@ import httpx
 import pytest
 from django.test import Client
 
-from jobs.api.media import OJS_TYPE
+from jobs.api.wire.media import OJS_TYPE
 from tests.factories import JobFactory
 from tests.processes import DEADLINE_S
 from tests.spec import spec

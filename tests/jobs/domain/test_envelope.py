@@ -1,8 +1,6 @@
 """The job envelope that producers send. Spec: contract 1.1 to 1.7."""
 
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.domain import jsonio
-from jobs.domain.draft import JobDraft, attributes
-from jobs.domain.envelope import MANAGED, MEMBERS, MOST_KNOWN, Limits, RequestParser, parse_job
+from jobs.domain.enqueue.draft import JobDraft, attributes
+from jobs.domain.enqueue.server_limits import Limits
+from jobs.domain.envelope import MANAGED, MEMBERS, parse_job
 from jobs.domain.errors import (
     InvalidRequest,
     InvalidRetryPolicy,
@@ -20,8 +18,9 @@ from jobs.domain.errors import (
     OJSError,
     PayloadTooLarge,
 )
-from jobs.domain.ids import is_id
-from jobs.domain.retry import RetryPolicy
+from jobs.domain.outcome.retry import RetryPolicy
+from jobs.domain.wire import jsonio
+from jobs.domain.wire.ids import is_id
 from tests.factories import EnvelopeFactory
 from tests.spec import spec
 
@@ -379,71 +378,3 @@ def test_any_object_is_a_draft_or_a_refusal(raw: dict[str, Any], options: dict[s
         with suppress(OJSError):
             draft = parse_job(given_raw)
             jsonio.dumps([draft.args, draft.meta, attributes(draft)])
-
-
-# --- many jobs of one request ---------------------------------------------------------------------
-
-ALIKE: list[dict[str, Any]] = [
-    {},
-    {"priority": 1},
-    {"priority": 1.0},
-    {"priority": True},
-    {"id": ID},
-    {"id": "no"},
-    {"args": {}},
-    {"meta": {"a": "b"}},
-    {"meta": {"a b": 1}},
-    {"meta": []},
-    {"meta": {"a": "line\n"}},
-    {"meta": {"a": "x" * 70_000}},
-    {"args": ["x" * 1_100_000]},
-    {"options": {"queue": "q", "metadata": {"b": 1}}},
-    {"options": {"queue": "q", "tags": ["t"], "timeout_ms": 5000}},
-    {"timeout": 5, "retry": {"max_attempts": 2}, "unique": {"keys": ["type"]}},
-    {"scheduled_at": "+PT5M", "expires_at": "+PT1H"},
-    {"rate_limit": {"key": "k", "concurrency": 1}},
-    {"type": "a.b@2", "version": 3},
-    {"strange": {"kept": 1}},
-    {"queue": "NO"},
-]
-
-
-def outcome(parse: Callable[[], JobDraft]) -> object:
-    """Return a draft without its new id, or the refusal."""
-    try:
-        draft = parse()
-    except OJSError as problem:
-        return type(problem), problem.message, problem.details
-    return replace(draft, id=ID if draft.id_given else "")
-
-
-@pytest.mark.parametrize("limits", [Limits(), Limits(takes_newlines=False, takes_unknown=False)])
-@spec("contract 1.1")
-def test_a_request_gives_each_job_the_draft_that_it_gets_alone(limits: Limits) -> None:
-    parser = RequestParser(limits)
-    jobs = [{"type": "a.b", "args": [n], **members} for members in ALIKE for n in (1, 2)]
-
-    for job in [*jobs, *reversed(jobs)]:
-        assert outcome(lambda: parser.parse(job)) == outcome(lambda: parse_job(job, limits=limits))  # noqa: B023
-
-
-def test_drafts_of_a_request_share_nothing_that_changes() -> None:
-    parser = RequestParser()
-    meta = {"a": 1}
-    first, second, third = (
-        parser.parse({"type": "a", "args": [], "tags": ["t"], "meta": meta}) for _ in range(3)
-    )
-    first.tags.append("u")
-    second.meta["b"] = 2
-    second.extra["c"] = 3
-
-    assert third == replace(first, id=third.id, tags=["t"])
-    assert meta == {"a": 1}
-    assert parser.parse({"type": "a", "args": [], "tags": ["t"]}).extra == {}
-
-
-def test_a_request_of_many_kinds_of_jobs_is_parsed_alike() -> None:
-    parser = RequestParser()
-
-    for n in [*range(3 * MOST_KNOWN), 0]:
-        assert parser.parse({"type": "a", "args": [], "priority": n}).priority == n

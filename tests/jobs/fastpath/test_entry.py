@@ -10,8 +10,8 @@ from django.test import RequestFactory, override_settings
 from django.urls import resolve
 
 from jobs import connection_pool, gather
-from jobs.api.answer import Answer
-from jobs.domain.ids import new_id
+from jobs.api.wire.answer import Answer
+from jobs.domain.wire.ids import new_id
 from jobs.fastpath.application import LATER, Application
 from jobs.fastpath.entry import HOT, Entry, Waiting, is_possible
 from jobs.fastpath.handler import Handler

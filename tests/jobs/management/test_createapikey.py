@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError
 from django.utils import timezone
 
-from jobs.domain import hashers, keys
+from jobs.domain.access import hashers, keys
 from jobs.models import ApiKey
 from jobs.services.access import api_keys
 from tests.jobs.management.conftest import Manage

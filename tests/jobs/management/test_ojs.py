@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError
 
-from jobs.domain.ids import new_id
 from jobs.domain.states import State, state_of
+from jobs.domain.wire.ids import new_id
 from jobs.models import Depth, QueueSize, TenantDepth
 from jobs.services.operate.queues import pause
 from jobs.services.read.show import show

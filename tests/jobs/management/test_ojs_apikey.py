@@ -66,7 +66,7 @@ def test_the_grace_ends_while_the_key_is_remembered(
     assert status(old) == 200
     later = timezone.now() + timedelta(hours=1)
 
-    monkeypatch.setattr("jobs.api.access.timezone.now", lambda: later)
+    monkeypatch.setattr("jobs.api.access.access.timezone.now", lambda: later)
 
     assert status(old) == 401
 

@@ -5,9 +5,9 @@ from threading import Event
 
 import pytest
 
-from jobs.domain.bulk import JobFilter, Verb
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import Conflict
+from jobs.domain.outcome.bulk import JobFilter, Verb
 from jobs.models import Job
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.idempotency import Reply, Ticket, once

@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Lane, Lease, Ready
 from jobs.services.dispatch.fetch import fetch

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from django.db import transaction
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.models import Debt, Lane
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue

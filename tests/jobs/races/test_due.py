@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
-from jobs.domain.events import Kind
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.record.events import Kind
 from jobs.domain.states import State
 from jobs.models import Event, Later
 from jobs.queries import ago

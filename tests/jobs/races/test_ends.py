@@ -6,7 +6,7 @@ from threading import Event
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import Conflict, OJSError
 from jobs.domain.states import State
 from jobs.models import Lease

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.models import Event, Hold, Ready
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.lanes import lanes

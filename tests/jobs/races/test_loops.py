@@ -8,8 +8,8 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from jobs import loops, queries
-from jobs.domain.claim import FetchRequest
-from jobs.domain.periods import SPANS
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.record.periods import SPANS
 from jobs.domain.states import State, state_of
 from jobs.extensions import Loop
 from jobs.loops import LoopRunner

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from django.db import connection, transaction
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.models import Lane, Lease
 from jobs.queries import ago
 from jobs.services.dispatch import fetch as fetching

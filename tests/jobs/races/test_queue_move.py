@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from jobs.domain.caller import SYSTEM
-from jobs.domain.claim import FetchRequest
+from jobs.domain.access.caller import SYSTEM
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import QueuePaused
 from jobs.models import Job, Queue
 from jobs.services.dispatch.fetch import fetch

@@ -13,8 +13,8 @@ from django.db import transaction
 from django.db.models import F
 
 from jobs import queries
-from jobs.domain.caller import SYSTEM
-from jobs.domain.claim import FetchRequest
+from jobs.domain.access.caller import SYSTEM
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.models import Depth, Later, QueueSize, TenantDepth
 from jobs.queries import Drift, ago

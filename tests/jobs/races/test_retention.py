@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from jobs import queries
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import NotFound
 from jobs.domain.states import State
 from jobs.models import Event, Finished, ResultExpiry, Total

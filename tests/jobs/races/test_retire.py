@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.upkeep.heal import heal
 from tests.asserts import assert_store_is_sound

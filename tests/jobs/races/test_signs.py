@@ -5,8 +5,8 @@ from django.db import connection, transaction
 
 from jobs import queries
 from jobs.conf import conf
-from jobs.domain.claim import FetchRequest
-from jobs.domain.retry import visibility_error
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.outcome.retry import visibility_error
 from jobs.domain.states import State
 from jobs.models import Lease, Worker
 from jobs.queries import ago

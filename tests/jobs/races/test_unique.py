@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import Conflict, Duplicate, NotFound, OJSError
 from jobs.domain.job import Job
 from jobs.domain.states import State

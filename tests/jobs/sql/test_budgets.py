@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
-from jobs.api.media import OJS_TYPE
+from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.states import State
 from jobs.models import ApiKey, Later
 from jobs.queries import ago

@@ -16,16 +16,16 @@ from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
 from jobs import queries
-from jobs.domain.bulk import JobFilter
-from jobs.domain.caller import Caller
-from jobs.domain.claim import ClaimPlan, LaneKey, QueueRotation, Strategy
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import ClaimPlan, LaneKey, QueueRotation, Strategy
 from jobs.domain.errors import OJSError
-from jobs.domain.events import Kind
-from jobs.domain.ids import new_id
-from jobs.domain.limits import LimitPolicy
-from jobs.domain.loglines import wanted_kinds
-from jobs.domain.place import Place
+from jobs.domain.lanes.limits import LimitPolicy
+from jobs.domain.outcome.bulk import JobFilter
+from jobs.domain.record.events import Kind
+from jobs.domain.record.loglines import wanted_kinds
+from jobs.domain.record.place import Place
 from jobs.domain.states import CODES, State
+from jobs.domain.wire.ids import new_id
 from jobs.models import (
     Charge,
     Depth,

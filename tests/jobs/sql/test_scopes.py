@@ -10,7 +10,7 @@ from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
 from jobs import queries
-from jobs.domain.claim import ClaimPlan, QueueRotation, Strategy
+from jobs.domain.dispatch.claim import ClaimPlan, QueueRotation, Strategy
 from jobs.models import Lane, Served
 from jobs.services.upkeep.reset import reset
 from tests.concurrency import wait_until_old_rows_are_dead

@@ -7,8 +7,8 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from jobs.domain.events import Kind
-from jobs.domain.place import Place, event_id
+from jobs.domain.record.events import Kind
+from jobs.domain.record.place import Place, event_id
 from jobs.services.record.events import StoredEvent
 from jobs.stream.subscription import Scope, SharedEvent, Subscription
 from tests.spec import spec

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from django.db import OperationalError, connection
 
-from jobs.domain.claim import FetchRequest
-from jobs.domain.ids import new_id
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
+from jobs.domain.wire.ids import new_id
 from jobs.handlers import Context
 from jobs.models import Worker
 from jobs.queries import Claimed

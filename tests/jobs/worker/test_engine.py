@@ -4,7 +4,7 @@ from threading import Thread
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.handlers import Context
 from jobs.models import Worker

@@ -3,7 +3,7 @@
 import pytest
 from django.db import OperationalError
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.handlers import Context
 from jobs.services.dispatch.fetch import fetch

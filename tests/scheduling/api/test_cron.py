@@ -8,7 +8,7 @@ import orjson
 import pytest
 from django.test import Client
 
-from jobs.api.media import OJS_TYPE
+from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.states import State
 from jobs.services.outcome.cancel import cancel
 from scheduling.models import CronEntry

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext, override_settings
 from django.utils import timezone
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.models import Ready, Turn, Worker
 from jobs.queries import ago
 from jobs.services.dispatch.fetch import fetch

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from jobs.api.media import OJS_TYPE
+from jobs.api.wire.media import OJS_TYPE
 from jobs.models import Lease, Worker
 from tests.factories import stored
 from tests.scheduling.pools import put

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jobs.domain.claim import LaneKey, Strategy
+from jobs.domain.dispatch.claim import LaneKey, Strategy
 from jobs.domain.errors import OJSError
 from scheduling.domain.change import parse_change, read_yaml
 from scheduling.domain.scenario import parse_scenario

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from jobs.domain.claim import LaneKey
+from jobs.domain.dispatch.claim import LaneKey
 from scheduling.domain.outcome import outcome
 from scheduling.domain.simulation import TooLong, simulate, step_of
 from scheduling.domain.workload import Arrival, Workers, Workload

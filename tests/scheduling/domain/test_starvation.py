@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobs.domain.claim import Strategy
+from jobs.domain.dispatch.claim import Strategy
 from scheduling.domain.pool import Pool, Prevention
 from scheduling.domain.starvation import Wait, Watched, watched
 

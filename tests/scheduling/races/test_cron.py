@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 from django.db import connection, transaction
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import Conflict, OJSError
 from jobs.domain.states import CODES, State, state_of
 from jobs.models import Job, Lease

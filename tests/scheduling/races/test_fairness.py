@@ -12,8 +12,8 @@ from random import Random
 import pytest
 
 from bench.fairness.shares import longest_wait, shares_of, widest_gap, worst_jain, worst_share
-from jobs.domain.claim import FetchRequest
-from jobs.domain.events import Kind
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.record.events import Kind
 from jobs.models import Event
 from jobs.services.dispatch.fetch import fetch
 from scheduling.domain.pool_request import parse_pool

@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import InvalidRequest, PoolConflict
 from jobs.models import Job, Lease
 from jobs.services.dispatch.fetch import fetch

@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from bench.fairness.shares import shares_of, worst_jain, worst_share
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.models import Debt, Lane, Ready, Served
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.lanes import lanes

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.models import Charge, Job, Lease, Ready
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue

@@ -10,12 +10,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jobs import extensions
-from jobs.domain.claim import FetchRequest
-from jobs.domain.draft import JobDraft
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import Duplicate, QueueFull
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.domain.states import State, state_of
-from jobs.domain.times import format_time
+from jobs.domain.wire.times import format_time
 from jobs.models import Job
 from jobs.services.dispatch.explain import explain
 from jobs.services.dispatch.fetch import fetch

@@ -9,7 +9,7 @@ from django.db.models import F
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.job import Job
 from jobs.models import Charge, Event, Lane, Lease
 from jobs.models import Job as JobRow

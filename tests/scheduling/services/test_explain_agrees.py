@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from jobs import queries
-from jobs.domain.claim import STRATEGIES, FetchRequest
-from jobs.domain.explanation import Explanation
-from jobs.domain.gates import Gate
+from jobs.domain.dispatch.claim import STRATEGIES, FetchRequest
+from jobs.domain.dispatch.explanation import Explanation
+from jobs.domain.dispatch.gates import Gate
 from jobs.models import Job
 from jobs.services.dispatch.fetch import fetch, low_water_marks
 from jobs.services.operate.queues import pause

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.models import Job, Lane, Ready
 from jobs.queries import ago
 from jobs.services.dispatch.fetch import fetch

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.models import Lane
 from jobs.services.dispatch.fetch import fetch, low_water_marks
 from tests.scheduling.pools import of_tenant

@@ -1,6 +1,6 @@
 """No schedule fires during maintenance. Spec: contract 24.1."""
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.services.operate import maintenance
 from scheduling.models import CronEntry
 from scheduling.services.cron_fire import due_in_ms, fire

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.models import Lane, Served
 from jobs.services.dispatch.fetch import fetch, low_water_marks
 from jobs.services.lanes import lanes

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from django.db.models import F
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.models import Event, Lease, Ready
 from jobs.services.dispatch.fetch import fetch

@@ -8,9 +8,9 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.test import override_settings
 
-from jobs.domain.caller import SYSTEM
-from jobs.domain.claim import FetchRequest
-from jobs.domain.durations import parse_duration
+from jobs.domain.access.caller import SYSTEM
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.wire.durations import parse_duration
 from jobs.loops import all_loops, run_once
 from jobs.models import Dispatch, Event, FoldPosition, Lane, Lease, Ready
 from jobs.queries import maintain

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import Conflict
 from jobs.services.upkeep.reset import reset
 from scheduling.models import KEPT, CronEntry, CronTurn

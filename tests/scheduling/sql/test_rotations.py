@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_django.plugin import DjangoDbBlocker
 
 from jobs import queries
-from jobs.domain.claim import ClaimPlan, QueueRotation, Strategy
+from jobs.domain.dispatch.claim import ClaimPlan, QueueRotation, Strategy
 from jobs.services.operate.queues import pause, resume
 from jobs.services.upkeep.reset import clear_caches
 from tests.factories import stored_ids

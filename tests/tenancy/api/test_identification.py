@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from jobs.api.media import OJS_TYPE
 from jobs.api.openapi import Generator
-from jobs.domain.events import Kind
-from jobs.domain.keys import SCOPES
+from jobs.api.wire.media import OJS_TYPE
+from jobs.domain.access.keys import SCOPES
+from jobs.domain.record.events import Kind
 from jobs.domain.states import State
 from jobs.models import ApiKey, Job
 from jobs.services.access import api_keys

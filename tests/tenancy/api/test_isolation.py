@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs.domain.keys import SCOPES
+from jobs.domain.access.keys import SCOPES
 from jobs.models import Lane, Lease
 from jobs.services.lanes import lanes
 from scheduling.services import pool_cache

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from jobs.api.media import OJS_TYPE
-from jobs.domain.events import Kind
+from jobs.api.wire.media import OJS_TYPE
+from jobs.domain.record.events import Kind
 from jobs.models import Job, Lane, Later
 from jobs.services.lanes import lanes
 from jobs.services.outcome.promote import promote

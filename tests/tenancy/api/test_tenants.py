@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from jobs.domain.events import Kind
-from jobs.domain.keys import SCOPES
+from jobs.domain.access.keys import SCOPES
+from jobs.domain.record.events import Kind
 from jobs.domain.states import State
 from jobs.models import Audit, Job
 from tenancy.models import Tenant

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.models import Lease, Worker
 from jobs.services.dispatch.fetch import fetch
 from tests.spec import spec

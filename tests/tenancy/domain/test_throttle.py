@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.domain.claim import reduced
+from jobs.domain.dispatch.claim import reduced
 from tenancy.domain.tenant import TenantLimits, TenantPolicy
 from tenancy.domain.throttle import Action, Reduction
 from tests.spec import spec

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.job import Job
 from jobs.models import Job as Row
 from jobs.models import Lane

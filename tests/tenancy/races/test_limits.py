@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import OJSError
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.models import Event, Job, Ready
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue

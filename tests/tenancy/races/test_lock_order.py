@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from jobs.domain.claim import LaneKey
-from jobs.domain.draft import JobDraft
+from jobs.domain.dispatch.claim import LaneKey
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.models import Job
 from jobs.services.enqueue import enqueue_each as enqueue_each_module

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobs.domain.errors import NotFound
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.models import Lane, Limit
 from tenancy.domain.tenant import Definition, TenantLimits
 from tenancy.models import Tenant, Throttle

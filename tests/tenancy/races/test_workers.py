@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import WorkerTaken
 from jobs.models import Worker
 from jobs.services.dispatch.fetch import fetch

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from jobs.api.media import OJS_TYPE
+from jobs.api.wire.media import OJS_TYPE
 from tests.processes import until
 from tests.spec import spec
 

@@ -13,8 +13,8 @@ import httpx
 import orjson
 import pytest
 
-from jobs.api.media import OJS_TYPE
-from jobs.domain.keys import SCOPES
+from jobs.api.wire.media import OJS_TYPE
+from jobs.domain.access.keys import SCOPES
 from jobs.domain.states import State
 from jobs.models import ApiKey
 from jobs.services.access.api_keys import NewKey, create

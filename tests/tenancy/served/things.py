@@ -6,8 +6,8 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from jobs.domain.ids import new_id
 from jobs.domain.states import State
+from jobs.domain.wire.ids import new_id
 from tests.factories import JobFactory
 from tests.tenancy.wire import answer, put, send
 from webhooks.models import Delivery

@@ -7,7 +7,7 @@ import pytest
 from django.db.models import F
 from django.db.models.functions import Now
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.models import Audit, Event, Lane, TenantPeriod
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.outcome.ack import Ack, ack

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.db.models.functions import Now
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.models import Lane
 from jobs.services.dispatch.fetch import fetch, low_water_marks

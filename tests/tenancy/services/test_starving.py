@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from jobs.domain.claim import FetchRequest
-from jobs.domain.durations import parse_duration
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.wire.durations import parse_duration
 from jobs.models import Event, Lane, TenantPeriod
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.operate.queues import pause

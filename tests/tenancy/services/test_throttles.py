@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 import pytest
 
-from jobs.domain.events import Kind
-from jobs.domain.times import read_time
+from jobs.domain.record.events import Kind
+from jobs.domain.wire.times import read_time
 from jobs.models import Audit, Lane, LaneKey
 from jobs.services.upkeep.reset import clear_caches
 from scheduling.domain.pool_request import parse_pool

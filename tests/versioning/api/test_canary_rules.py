@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from jobs.api.media import OJS_TYPE
-from jobs.domain.events import Kind
+from jobs.api.wire.media import OJS_TYPE
+from jobs.domain.record.events import Kind
 from jobs.models import Audit, Event
 from tests.jobs.api.conftest import new_key, with_keys
 from tests.spec import spec

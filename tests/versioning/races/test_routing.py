@@ -10,10 +10,10 @@ import pytest
 from django.db import transaction
 from django.db.models.functions import Now
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import Conflict
-from jobs.domain.events import Kind
-from jobs.domain.version import parse_version
+from jobs.domain.record.events import Kind
+from jobs.domain.wire.version import parse_version
 from jobs.models import Event, Job, LaneKey
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue
 from tests.concurrency import at_once, threads

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 from django.db.models.functions import Now
 
-from jobs.domain.claim import FetchRequest
-from jobs.domain.version import parse_version
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.wire.version import parse_version
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue
 from tests.concurrency import at_once

@@ -9,7 +9,7 @@ from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.models import Audit, Job, LaneKey, Lease, Ready
 from jobs.services.health import exposition
 from jobs.services.outcome.reap import reap

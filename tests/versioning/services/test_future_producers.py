@@ -8,7 +8,7 @@ import pytest
 from django.db.models import F
 
 from jobs import extensions
-from jobs.domain.version import version_said
+from jobs.domain.wire.version import version_said
 from jobs.extensions import FutureProducers
 from jobs.models import Event, Job
 from scheduling.models import CronEntry

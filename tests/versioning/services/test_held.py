@@ -7,7 +7,7 @@ import pytest
 from django.db.models import F
 from django.test import Client
 
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.models import Event, Worker
 from jobs.services.health import exposition
 from tests.alerts import alerts_of

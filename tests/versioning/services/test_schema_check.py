@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.models import Job
 from jobs.services.enqueue.enqueue import enqueue

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from jobs.domain.latency import percentile
+from jobs.domain.record.latency import percentile
 from jobs.models import Event, Job
 from tests.spec import spec
 from tests.tenancy.wire import answer, send

@@ -12,8 +12,8 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from jobs import handlers
-from jobs.domain.claim import FetchRequest
-from jobs.domain.events import Kind
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.record.events import Kind
 from jobs.handlers import job
 from jobs.models import Event, LaneKey, Later, Ready
 from jobs.services.dispatch.fetch import planned

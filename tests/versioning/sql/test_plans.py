@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from pytest_django.plugin import DjangoDbBlocker
 
-from jobs.domain.claim import ClaimPlan, FetchRequest
+from jobs.domain.dispatch.claim import ClaimPlan, FetchRequest
 from jobs.services.dispatch.fetch import fetch, planned
 from jobs.services.lanes import configuration
 from jobs.services.upkeep.reset import reset

@@ -7,7 +7,7 @@ import orjson
 import pytest
 from django.test import Client
 
-from jobs.api.media import OJS_TYPE
+from jobs.api.wire.media import OJS_TYPE
 from jobs.models import ApiKey
 from jobs.services.access import api_keys
 from jobs.services.access.api_keys import NewKey, create

@@ -11,8 +11,8 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from jobs.domain.claim import FetchRequest
-from jobs.domain.events import Kind
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.record.events import Kind
 from jobs.models import Event
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue

@@ -9,8 +9,8 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.api.media import OJS_TYPE
-from jobs.domain.ids import new_id
+from jobs.api.wire.media import OJS_TYPE
+from jobs.domain.wire.ids import new_id
 from jobs.services.outcome.progress import Progress, report
 from tests.jobs.api.refusals import DOCUMENT, assert_refused, validator
 from tests.spec import spec

@@ -6,9 +6,9 @@ import pytest
 from django.db import transaction
 
 from jobs import queries
-from jobs.domain import jsonio
-from jobs.domain.caller import Caller
-from jobs.domain.claim import LaneKey
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import LaneKey
+from jobs.domain.wire import jsonio
 from jobs.models import Event, Job, Lease, Ready
 from jobs.queries import ago
 from jobs.services.lanes import lanes

@@ -3,8 +3,8 @@
 import pytest
 
 from jobs.domain.errors import Conflict, NotFound
-from jobs.domain.ids import new_id
 from jobs.domain.states import State
+from jobs.domain.wire.ids import new_id
 from jobs.models import Event
 from tests.asserts import assert_refused, assert_store_is_sound, state
 from tests.spec import spec

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs.domain.gates import Gate, GateState
+from jobs.domain.dispatch.gates import Gate, GateState
 from jobs.models import Ready
 from jobs.services.dispatch.explain import explain
 from jobs.services.read.show import show

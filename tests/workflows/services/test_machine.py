@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.outcome.ack import Ack, ack

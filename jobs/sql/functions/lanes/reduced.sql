@@ -1,5 +1,5 @@
--- ojs_reduced: return a weight under a throttle, as `reduced` in domain/claim.py; p_factor null:
--- the full weight.
+-- ojs_reduced: return a weight under a throttle, as `reduced` in domain/dispatch/claim.py; p_factor
+-- null: the full weight.
 CREATE OR REPLACE FUNCTION ojs_reduced(p_weight float8, p_factor float8) RETURNS float8
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN p_factor IS NULL THEN p_weight

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from jobs.api.media import JSON_TYPE
+from jobs.api.wire.media import JSON_TYPE
 from jobs.models import Job
 from jobs.services.lanes.queue_config import configure
 from tests.factories import stored_ids

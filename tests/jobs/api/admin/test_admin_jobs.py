@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from jobs.api.media import JSON_TYPE, OJS_TYPE
-from jobs.domain.claim import FetchRequest
+from jobs.api.wire.media import JSON_TYPE, OJS_TYPE
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Audit, Job
 from jobs.services.dispatch.fetch import fetch

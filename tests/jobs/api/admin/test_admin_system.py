@@ -11,9 +11,9 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
-from jobs.api.media import JSON_TYPE
+from jobs.api.wire.media import JSON_TYPE
 from jobs.conf import conf
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Audit, Job, Worker
 from jobs.services.dispatch.fetch import fetch

@@ -11,10 +11,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from jobs.domain.caller import Caller
-from jobs.domain.claim import FetchRequest
-from jobs.domain.ids import new_id
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import WAITING, State
+from jobs.domain.wire.ids import new_id
 from jobs.models import Event, Job, Lane, Later, Period, Queue, Ready, Worker
 from jobs.queries import ago
 from jobs.services.dispatch.fetch import fetch

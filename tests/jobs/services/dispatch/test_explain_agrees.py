@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs import queries
-from jobs.domain.caller import Caller
-from jobs.domain.claim import FetchRequest, Share, SharingPolicy
-from jobs.domain.explanation import Explanation
-from jobs.domain.ids import new_id
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import FetchRequest, Share, SharingPolicy
+from jobs.domain.dispatch.explanation import Explanation
 from jobs.domain.states import CODES, State
+from jobs.domain.wire.ids import new_id
 from jobs.models import Job, Lane, Lease, Ready, Start
 from jobs.queries import ago
 from jobs.services.dispatch.explain import explain

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.test import override_settings
 
 from jobs import queries
-from jobs.domain.claim import ClaimPlan, FetchRequest
+from jobs.domain.dispatch.claim import ClaimPlan, FetchRequest
 from jobs.domain.job import Job
 from jobs.domain.states import State
 from jobs.models import Lane, Later, Lease, Ready

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.models import Ready
 from jobs.queries import ago
 from jobs.services.dispatch.fetch import fetch

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from jobs.domain.caller import Caller
-from jobs.domain.claim import FetchRequest
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import InvalidRequest, QueueFull, QueuePaused
 from jobs.domain.states import State
 from jobs.models import Job, Queue

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.loops import CORE
 from jobs.models import Event, Queue
 from jobs.services.dispatch.fetch import fetch

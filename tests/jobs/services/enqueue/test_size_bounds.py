@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from jobs.domain.caller import Caller
-from jobs.domain.claim import FetchRequest
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import QueueFull
 from jobs.domain.states import State
 from jobs.models import Job, Queue

@@ -9,8 +9,8 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from jobs import handlers
-from jobs.domain.caller import Caller
-from jobs.domain.draft import JobDraft
+from jobs.domain.access.caller import Caller
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import Duplicate, InvalidRequest, OJSError, RateLimited
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs.domain.caller import SYSTEM
+from jobs.domain.access.caller import SYSTEM
 from jobs.models import LoopTick, Worker
 from jobs.queries import ago, now, tick
 from jobs.services.health.alerts import alerts

@@ -8,7 +8,7 @@ from django.db import OperationalError
 from django.db.models.functions import Now
 
 from jobs import queries
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.extensions import Loop
 from jobs.loops import LoopRunner, all_loops
 from jobs.models import LoopTick, Worker

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from jobs import queries
-from jobs.domain.claim import LaneKey
+from jobs.domain.dispatch.claim import LaneKey
 from jobs.domain.errors import BackendUnavailable, Conflict
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.store import require_accepted

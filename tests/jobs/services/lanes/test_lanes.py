@@ -8,7 +8,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from jobs import queries
-from jobs.domain.claim import LaneKey
+from jobs.domain.dispatch.claim import LaneKey
 from jobs.models import Job, Lane
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import lanes

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 from prometheus_client import Metric
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import QueueFull
 from jobs.models import Limit
 from jobs.services.dispatch.fetch import fetch

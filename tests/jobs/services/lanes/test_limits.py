@@ -8,10 +8,10 @@ import pytest
 from django.db.models import F
 
 from jobs import queries
-from jobs.domain.caller import SYSTEM, Caller
-from jobs.domain.claim import FetchRequest
+from jobs.domain.access.caller import SYSTEM, Caller
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import NotFound
-from jobs.domain.limits import LimitPolicy
+from jobs.domain.lanes.limits import LimitPolicy
 from jobs.domain.states import State
 from jobs.models import Hold, Lane, Later, Limit, Start
 from jobs.queries import ago

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from jobs import queries
-from jobs.domain.caller import SYSTEM
-from jobs.domain.claim import FetchRequest
+from jobs.domain.access.caller import SYSTEM
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import InvalidRequest, QueueFull
 from jobs.models import Job, Limit, Queue
 from jobs.services.dispatch.fetch import fetch

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from jobs.domain import hashers
+from jobs.domain.access import hashers
 from jobs.models import ApiKey
 from jobs.services.access import api_keys, verified
 from tests.spec import spec

@@ -8,10 +8,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jobs import loops
-from jobs.domain.bulk import ALLOWED, DEFAULTS, JobFilter, Verb
-from jobs.domain.claim import FetchRequest
-from jobs.domain.ids import new_id
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.outcome.bulk import ALLOWED, DEFAULTS, JobFilter, Verb
 from jobs.domain.states import State
+from jobs.domain.wire.ids import new_id
 from jobs.models import BulkAnswer, Event, Job, Ready, Unique
 from jobs.queries import ago, now
 from jobs.services.dispatch.fetch import fetch

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
-from jobs.domain.caller import Caller
-from jobs.domain.claim import FetchRequest
-from jobs.domain.events import Kind
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.record.events import Kind
 from jobs.domain.states import State
 from jobs.models import Audit, Event, Later, Maintenance
 from jobs.queries import ago

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.domain.caller import Caller
+from jobs.domain.access.caller import Caller
 from jobs.models import Audit, Event
 from jobs.services.operate.queues import pause, resume
 from tests.spec import spec

@@ -7,8 +7,8 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from jobs import queries
-from jobs.domain.caller import SYSTEM
-from jobs.domain.claim import FetchRequest
+from jobs.domain.access.caller import SYSTEM
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound, QueueFull, QueuePaused
 from jobs.domain.states import State
 from jobs.models import Event, Job, Later, Queue, Total

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import Conflict, NotFound, QueuePaused
 from jobs.domain.states import State
 from jobs.models import Job, Queue

@@ -2,9 +2,9 @@
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import Conflict, NotFound
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.domain.states import State
 from jobs.models import Event, Later, Ready
 from jobs.queries import ago

@@ -5,8 +5,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jobs.domain.errors import Conflict, NotFound
-from jobs.domain.ids import new_id
 from jobs.domain.states import State
+from jobs.domain.wire.ids import new_id
 from jobs.models import Job as Row
 from jobs.models import Lease
 from jobs.services.outcome.ack import Ack, ack_all

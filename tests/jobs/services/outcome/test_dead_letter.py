@@ -6,8 +6,8 @@ import orjson
 import pytest
 from django.db.models.functions import Now
 
-from jobs.domain.caller import Caller
-from jobs.domain.claim import FetchRequest
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.states import State
 from jobs.models import Audit, Event, Finished, Job, Progress, Replay, ReplayRule

@@ -26,10 +26,10 @@ from hypothesis.stateful import (
 )
 
 from jobs import queries
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import Conflict, Duplicate, NotFound, OJSError
-from jobs.domain.ids import new_id
 from jobs.domain.states import TERMINAL, WAITING, State, state_of
+from jobs.domain.wire.ids import new_id
 from jobs.models import Finished, Later, Lease, Ready, Worker
 from jobs.models import Job as Row
 from jobs.queries import ago

@@ -6,7 +6,7 @@ import pytest
 
 from jobs import queries
 from jobs.conf import conf
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Lane, Later, Lease, Ready, Worker
 from jobs.queries import ago

@@ -4,9 +4,9 @@ import orjson
 import pytest
 
 from jobs import queries
-from jobs.domain.claim import FetchRequest
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import Conflict, NotFound
-from jobs.domain.events import Kind
+from jobs.domain.record.events import Kind
 from jobs.domain.states import State
 from jobs.models import Event, Later, Lease, Worker
 from jobs.models import Progress as Row

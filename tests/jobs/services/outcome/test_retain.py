@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 
 from jobs import loops, queries
-from jobs.domain.claim import FetchRequest
-from jobs.domain.events import Kind
-from jobs.domain.periods import SPANS
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.record.events import Kind
+from jobs.domain.record.periods import SPANS
 from jobs.domain.states import CODES, TERMINAL, State
 from jobs.extensions import TransitionHooks
 from jobs.models import (

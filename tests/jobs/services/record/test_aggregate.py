@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from jobs import queries
-from jobs.domain.events import RUN_BOUNDS, WAIT_BOUNDS
-from jobs.domain.periods import DAY, HOUR, MINUTE, SPANS
+from jobs.domain.record.events import RUN_BOUNDS, WAIT_BOUNDS
+from jobs.domain.record.periods import DAY, HOUR, MINUTE, SPANS
 from jobs.domain.states import State
 from jobs.models import Depth, Event, FoldPosition, Latency, Period, TenantPeriod, Total
 from jobs.queries import ago, now

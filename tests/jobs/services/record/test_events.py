@@ -7,8 +7,8 @@ from django.conf import settings
 from django.test import override_settings
 from django.utils import timezone
 
-from jobs.domain.claim import FetchRequest
-from jobs.domain.place import FIRST
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.record.place import FIRST
 from jobs.domain.states import State
 from jobs.models import Event
 from jobs.services.dispatch.fetch import fetch

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from jobs import queries
-from jobs.domain.caller import Caller
-from jobs.domain.claim import FetchRequest
+from jobs.domain.access.caller import Caller
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.models import Event, Later, Lease, LogPosition, LoopTick, Progress, Ready, Worker
 from jobs.queries import ago

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobs.domain.claim import FetchRequest
-from jobs.domain.latency import GROWTH, percentile
-from jobs.domain.periods import DAY, HOUR, MINUTE, SPANS, coarsest
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.record.latency import GROWTH, percentile
+from jobs.domain.record.periods import DAY, HOUR, MINUTE, SPANS, coarsest
 from jobs.domain.states import State
 from jobs.models import Job, Latency, Period, TenantDepth, TenantPeriod
 from jobs.services.dispatch.fetch import fetch

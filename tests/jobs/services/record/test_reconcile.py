@@ -8,7 +8,7 @@ from django.db import connection
 from prometheus_client import REGISTRY
 
 from jobs import queries
-from jobs.domain.events import RUN_BOUNDS, WAIT_BOUNDS
+from jobs.domain.record.events import RUN_BOUNDS, WAIT_BOUNDS
 from jobs.domain.states import CODES, TERMINAL, State
 from jobs.loops import run_once
 from jobs.models import Depth, Event, FoldPosition, QueueSize, TenantDepth

@@ -12,7 +12,7 @@ import pytest
 from django.db import connection, transaction
 
 from jobs import queries
-from jobs.domain.claim import FetchRequest, LaneKey
+from jobs.domain.dispatch.claim import FetchRequest, LaneKey
 from jobs.models import Event, Job, Ready
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.upkeep.scratch import PREFIX, Scratch, ScratchJob

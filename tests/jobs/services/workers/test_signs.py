@@ -6,9 +6,9 @@ from datetime import datetime
 import pytest
 
 from jobs.conf import conf
-from jobs.domain.caller import SYSTEM
-from jobs.domain.claim import FetchRequest
-from jobs.domain.events import Kind
+from jobs.domain.access.caller import SYSTEM
+from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.record.events import Kind
 from jobs.domain.states import State
 from jobs.models import Event, Lease, Worker
 from jobs.queries import ago

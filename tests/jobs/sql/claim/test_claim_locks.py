@@ -4,14 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.jobs.sql.claim.steps import (
-    add_lane,
-    add_lease,
-    request,
-    rows,
-    state,
-    step,
-)
+from tests.jobs.sql.claim.steps import add_lane, add_lease, request, rows, state, step
 
 pytestmark = pytest.mark.django_db
 

@@ -4,14 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.jobs.sql.claim.steps import (
-    OF_REQUEST,
-    Facts,
-    add_lease,
-    request,
-    rows,
-    value,
-)
+from tests.jobs.sql.claim.steps import OF_REQUEST, Facts, add_lease, request, rows, value
 
 pytestmark = pytest.mark.django_db
 

@@ -2,12 +2,7 @@
 
 import pytest
 
-from tests.jobs.sql.claim.steps import (
-    OF_LANE,
-    lane_row,
-    rows,
-    value,
-)
+from tests.jobs.sql.claim.steps import OF_LANE, lane_row, rows, value
 
 pytestmark = pytest.mark.django_db
 

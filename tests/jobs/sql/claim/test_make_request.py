@@ -2,9 +2,7 @@
 
 import pytest
 
-from tests.jobs.sql.claim.steps import (
-    rows,
-)
+from tests.jobs.sql.claim.steps import rows
 
 pytestmark = pytest.mark.django_db
 

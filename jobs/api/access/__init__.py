@@ -1,0 +1,1 @@
+"""Authenticate requests by key or session, and limit their rate."""

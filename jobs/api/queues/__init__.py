@@ -1,0 +1,1 @@
+"""Serve queues: their list, configuration, deletion and rate limits."""

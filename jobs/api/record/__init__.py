@@ -1,0 +1,1 @@
+"""Serve the record of events, as lists and as streams."""

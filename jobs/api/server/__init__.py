@@ -1,0 +1,1 @@
+"""Serve facts about this server: health, metrics, manifest and API description."""

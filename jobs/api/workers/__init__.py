@@ -1,0 +1,1 @@
+"""Serve workers: FETCH, ACK, FAIL, BEAT and the progress of jobs."""

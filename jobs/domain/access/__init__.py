@@ -1,0 +1,1 @@
+"""Define callers, API keys and permits, and what a caller may see."""

@@ -1,0 +1,1 @@
+"""Define a FETCH and its plan, and the reasons why a job waits."""

@@ -1,0 +1,1 @@
+"""Define events and their positions, and the log lines, figures and alerts for operators."""
