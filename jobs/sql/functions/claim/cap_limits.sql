@@ -24,6 +24,7 @@ DECLARE
     v_reached bigint;
     v_until timestamptz;
     v_place tid;
+    v_on_limit text;
 BEGIN
     FOREACH v_pick IN ARRAY claim.picks LOOP
         v_at := v_at + 1;
@@ -60,11 +61,12 @@ BEGIN
              WHERE l.ctid = v_pick.place
             RETURNING l.ctid INTO v_place;
             claim.picks[v_at].place := v_place;
-            PERFORM 1 FROM ojs_limit AS m
-              WHERE m.id = v_reached AND m.policy ->> 'on_limit' <> 'wait';
-            IF FOUND THEN
+            SELECT ojs_limit_policy(m, claim.now) ->> 'on_limit' INTO v_on_limit
+              FROM ojs_limit AS m WHERE m.id = v_reached;
+            IF v_on_limit <> 'wait' THEN
                 claim.over_limit := coalesce(claim.over_limit, '[]') || jsonb_build_object(
-                    'lane', v_pick.lane, 'jobs', v_planned[v_at], 'limit', v_reached);
+                    'lane', v_pick.lane, 'jobs', v_planned[v_at], 'limit', v_reached,
+                    'on_limit', v_on_limit);
             ELSE
                 claim.reached := claim.reached || v_reached;
                 claim.reached_until := v_until;

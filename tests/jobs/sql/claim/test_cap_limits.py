@@ -93,8 +93,23 @@ def test_jobs_that_shall_not_wait_are_named_and_the_limit_stays_open(policy: str
 
     found = capped([4], limited(1, 7))
 
-    assert found["over_limit"] == [{"lane": 1, "jobs": 4, "limit": 7}]
+    assert found["over_limit"] == [{"lane": 1, "jobs": 4, "limit": 7, "on_limit": policy}]
     assert (found["reached"], found["closed"]) == (None, None)
+
+
+@pytest.mark.parametrize(("policy", "override"), [("wait", "drop"), ("drop", "wait")])
+def test_an_override_decides_about_jobs_over_the_limit(policy: str, override: str) -> None:
+    add_limit(7, concurrency=0, on_limit=policy)
+    rows(
+        "UPDATE ojs_limit SET override = %s::jsonb",
+        f'{{"concurrency": 0, "on_limit": "{override}"}}',
+    )
+
+    found = capped([4], limited(1, 7))
+
+    is_dropped = override == "drop"
+    assert [one["on_limit"] for one in found["over_limit"] or []] == ["drop"] * is_dropped
+    assert found["reached"] == (None if is_dropped else [7])
 
 
 def test_a_lane_that_is_to_give_nothing_asks_no_limit() -> None:
