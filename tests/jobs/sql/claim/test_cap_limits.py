@@ -31,13 +31,13 @@ def capped(planned: list[int], *picks: Facts, **known: Any) -> Facts:
 def limited(lane: int, *limits: int) -> Facts:
     """Store a lane with limits; returns it as a pick."""
     add_lane(lane, limits=list(limits))
-    return pick(lane, is_limited=True, place=True)
+    return pick(lane, is_limited=True, lane_ctid=True)
 
 
 def free(lane: int) -> Facts:
     """Store a lane without limits; returns it as a pick."""
     add_lane(lane)
-    return pick(lane, place=True)
+    return pick(lane, lane_ctid=True)
 
 
 def test_a_lane_gives_no_more_than_its_tightest_limit_has_room_for() -> None:
@@ -73,7 +73,7 @@ def test_a_limit_that_is_reached_blocks_the_lane_and_is_closed() -> None:
     assert (found["reached"], found["closed"]) == ([6, 7], [6, 7])
     assert lane_facts(1)["blocked_by"] == 7
     [(place,)] = rows("SELECT ctid::text FROM ojs_lane WHERE id = 1")
-    assert found["picks"][0]["place"] == place
+    assert found["picks"][0]["lane_ctid"] == place
 
 
 def test_a_window_that_is_reached_says_when_it_opens() -> None:
