@@ -14,8 +14,8 @@
 --                      ojs_pick_lanes to ojs_after_look.
 --   ojs_pick_lanes     finds the highest priority in a queue; the other ojs_pick_* choose lanes of
 --                      that priority, and the number of jobs of each.
---   ojs_cap_limits     the limits of lanes: of tenants and of jobs' keys.
---   ojs_charge_scopes  adds the jobs to the costs of their tenants in a scope. Claims of the other
+--   ojs_cap_limits     the limits of lanes: of tenants, of job types and of jobs' keys.
+--   ojs_add_costs      adds the jobs to the costs of their tenants in a scope. Claims of the other
 --                      queues of the scope order their lanes by these costs (see ojs_settle).
 --   ojs_hand_out       expiry; hands the jobs out.
 --   ojs_after_look     retires empty lanes, and decides where to look next.
@@ -105,7 +105,7 @@ BEGIN
                     claim := ojs_cap_limits(claim);
                 END IF;
                 IF request.scopes IS NOT NULL THEN
-                    claim := ojs_charge_scopes(request, claim);
+                    claim := ojs_add_costs(request, claim);
                 END IF;
                 v_got := 0;
                 -- ojs_hand_out also stores the debts that this look has added to virtual times.

@@ -7,8 +7,8 @@
 -- no lane is eligible, `quota` is 0, too.
 --
 -- `is_plain_queue`: ojs_hand_out_plain serves the queue, because the steps from ojs_pick_lanes to
--- ojs_charge_scopes would change nothing (ADR 0028). The queue has no limit and a single eligible
--- lane, which is plain. The claim has no rotation, tenant or scopes, and `must_not_wait` is false.
+-- ojs_add_costs would change nothing (ADR 0028). The queue has no limit and a single eligible lane,
+-- which is plain. The claim has no rotation, tenant or scopes, and `must_not_wait` is false.
 -- Locks: the queue's limit (exclusive). The claim waits for it unless `must_not_wait` is true;
 -- then it only tries it. Then the lanes that open (SKIP LOCKED).
 CREATE OR REPLACE FUNCTION ojs_claim_queue(

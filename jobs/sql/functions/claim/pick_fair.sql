@@ -59,5 +59,5 @@ BEGIN
     ELSIF claim.lanes IS NULL THEN
         RETURN ojs_pick_unlocked(request, claim);
     END IF;
-    RETURN ojs_share_locked(claim);
+    RETURN ojs_plan_jobs(claim);
 END $$

@@ -18,5 +18,5 @@ BEGIN
     IF claim.lanes IS NULL THEN
         RETURN ojs_pick_unlocked(request, claim);
     END IF;
-    RETURN ojs_share_locked(claim);
+    RETURN ojs_plan_jobs(claim);
 END $$

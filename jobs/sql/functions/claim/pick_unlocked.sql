@@ -57,5 +57,5 @@ BEGIN
         claim.must_look_again := true;
         RETURN claim;
     END IF;
-    RETURN ojs_share_locked(claim);
+    RETURN ojs_plan_jobs(claim);
 END $$

@@ -176,7 +176,7 @@ def served() -> dict[str, float]:
 
 def charged(asked: Facts, **known: Any) -> Facts:
     """Charge the tenants of picks."""
-    return step("ojs_charge_scopes", request(**asked), state(**known))
+    return step("ojs_add_costs", request(**asked), state(**known))
 
 
 def test_tenants_are_charged_for_the_jobs_that_are_there() -> None:

@@ -152,6 +152,6 @@ def test_jobs_that_another_claim_has_locked_are_not_charged(hold: Hold) -> None:
 
     with transaction.atomic():
         known = state(scope="s", picks=[pick(1)], planned=[3], planned_total=3)
-        found = step("ojs_charge_scopes", request(scopes=["s"]), known)
+        found = step("ojs_add_costs", request(scopes=["s"]), known)
 
     assert found["locked_jobs"] == [2]

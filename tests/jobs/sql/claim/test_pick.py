@@ -159,7 +159,7 @@ def test_locked_lanes_share_what_lanes_that_others_hold_leave() -> None:
     add_lane(2, vt=5)
     locked = {"picks": [pick(1)], "lanes": [1], "unlocked_lanes": [2], "unlocked_vt": 5, "quota": 9}
 
-    found = value(f"ojs_share_locked({OF_STATE})", state(charges_lanes=True, **locked))
+    found = value(f"ojs_plan_jobs({OF_STATE})", state(charges_lanes=True, **locked))
 
     assert (found["records_debts"], found["lanes"], sum(found["planned"])) == (True, [1, 2], 9)
     assert 4 < found["picks"][1]["vt"] <= 5

@@ -1,4 +1,4 @@
--- ojs_share_locked: decide how many jobs each pick gives after the claim has locked lanes. Adds the
+-- ojs_plan_jobs: decide how many jobs each pick gives after the claim has locked lanes. Adds the
 -- `unlocked_lanes` to the picks.
 --
 -- It first adds the debts of the locked lanes to their virtual times: the jobs that other claims
@@ -7,7 +7,7 @@
 -- may be too small. The function therefore treats each of them as if it had the largest virtual
 -- time of all lanes.
 -- Locks: the debts of lanes that the claim holds.
-CREATE OR REPLACE FUNCTION ojs_share_locked(claim ojs_claim_state) RETURNS ojs_claim_state
+CREATE OR REPLACE FUNCTION ojs_plan_jobs(claim ojs_claim_state) RETURNS ojs_claim_state
 LANGUAGE plpgsql AS $$
 DECLARE
     v_debt record;

@@ -1,9 +1,9 @@
--- ojs_charge_scopes: add the jobs that the claim is about to hand out to the costs of their tenants
+-- ojs_add_costs: add the jobs that the claim is about to hand out to the costs of their tenants
 -- in the scopes of the queues (ADR 0018). The added costs must equal the jobs handed out. So the
 -- function first locks and counts the jobs (`locked_jobs`). At position 0, ojs_pick_single_lanes
 -- has already locked them.
 -- Locks: the jobs (SKIP LOCKED); the claim holds the locks of the scopes.
-CREATE OR REPLACE FUNCTION ojs_charge_scopes(request ojs_request, claim ojs_claim_state)
+CREATE OR REPLACE FUNCTION ojs_add_costs(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 DECLARE
     v_scopes text[];
