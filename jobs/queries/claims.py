@@ -35,7 +35,7 @@ class Claimed:
     directive: int = 0
     is_due: bool = False
     opens_ms: int | None = None
-    over_limit: list[dict[str, int]] = field(default_factory=list)
+    over_limit: list[dict[str, Any]] = field(default_factory=list)
     is_stale: bool = False  # the configuration version of the plan is out of date
     worker_pool: str | None = None  # the worker's pool if the claim named another; empty: none
     blocked_on: int | None = None  # the lock that may have hidden jobs

@@ -1,8 +1,6 @@
 -- unblock: unblock lanes whose limit has room; finding one is an alarm.
 SELECT ojs_release('{}', array_agg(b.id)) AS healed
-  FROM (SELECT m.id, CASE WHEN m.override IS NOT NULL
-                               AND (m.override_until IS NULL OR m.override_until > now())
-                          THEN m.override ELSE m.policy END AS policy
+  FROM (SELECT m.id, ojs_limit_policy(m, now()) AS policy
           FROM (SELECT DISTINCT l.blocked_by AS id FROM ojs_lane AS l
                  WHERE l.blocked_by IS NOT NULL AND l.blocked_until IS NULL) AS d
           JOIN ojs_limit AS m ON m.id = d.id) AS b

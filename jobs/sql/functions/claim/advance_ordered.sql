@@ -6,9 +6,9 @@ CREATE OR REPLACE FUNCTION ojs_advance_ordered(p_lanes bigint[], p_now timestamp
 LANGUAGE plpgsql AS $$
 DECLARE
     v_lane record;
-    v_is_holding boolean := false;
+    v_may_hold boolean := false;
 BEGIN
-    FOR v_lane IN SELECT l.ctid AS place, (
+    FOR v_lane IN SELECT l.ctid AS lane_ctid, (
                          SELECT z.seq FROM ojs_ready AS z
                           WHERE z.lane_id = l.id
                             AND z.seq >= coalesce(ojs_lowest(l.low, l.returned) - 128, 0)
@@ -18,11 +18,11 @@ BEGIN
                    WHERE l.id = ANY (p_lanes) AND l.ordered
                      FOR NO KEY UPDATE SKIP LOCKED
     LOOP
-        v_is_holding := true;
+        v_may_hold := true;
         UPDATE ojs_lane AS l
            SET vt = greatest(l.vt, v_lane.head), low = greatest(l.low, v_lane.head)
-         WHERE l.ctid = v_lane.place AND v_lane.head > l.vt
+         WHERE l.ctid = v_lane.lane_ctid AND v_lane.head > l.vt
            AND l.returned IS NULL;  -- a job may have returned below `head` after the read
     END LOOP;
-    RETURN v_is_holding;
+    RETURN v_may_hold;
 END $$

@@ -1,33 +1,34 @@
 -- ojs_claim_jobs: hand out available jobs in one round trip, each job once.
 --
 -- A claim is a sequence of steps, which pass on the state of the claim (ojs_claim_state). A step
--- takes the state, most steps also the request, and returns the changed state. ojs_hand_out and
--- ojs_claim_signals return parts of the answer instead. types.sql describes the members of the
--- state, make_request.sql the members of the request. docs/architecture.md shows where a new rule
--- belongs. The steps and the rules that each of them applies:
+-- takes the state, most steps also the request, and returns the changed state. Three steps return
+-- parts of the answer instead: ojs_hand_out, ojs_hand_out_plain and ojs_claim_signals. types.sql
+-- describes the members of the state, make_request.sql the members of the request.
+-- docs/architecture.md shows where a new rule belongs. The steps and the rules that they apply:
 --   ojs_claim_worker   the configuration version; the worker's directive, pool, tenant and load.
 --   ojs_claim_locks    the pool's cap; one claim of a pool, rotation or scope at a time.
 --   ojs_rotation_*     which queue has the next turn.
---   ojs_claim_queue    pauses and the limit of a queue; opens lanes whose limit has opened by itself.
---                      Finds plain queues: ojs_hand_out_plain and ojs_after_plain serve them instead
---                      of the steps from ojs_pick_lanes to ojs_after_look (ADR 28).
+--   ojs_claim_queue    pauses and the limit of a queue; opens lanes whose limit has opened by
+--                      itself. It finds out whether the queue is plain (ADR 0028). A plain queue
+--                      runs ojs_hand_out_plain and ojs_after_plain, any other queue the steps from
+--                      ojs_pick_lanes to ojs_after_look.
 --   ojs_pick_lanes     finds the highest priority in a queue; the other ojs_pick_* choose lanes of
 --                      that priority, and the number of jobs of each.
---   ojs_cap_limits     the limits of lanes: of tenants and of jobs' keys.
---   ojs_charge_scopes  adds the jobs to the costs of their tenants in a scope. Claims of the scope's
---                      other queues order their lanes by these costs (see ojs_settle).
+--   ojs_cap_limits     the limits of lanes: of tenants, of job types and of jobs' keys.
+--   ojs_add_costs      adds the jobs to the costs of their tenants in a scope. Claims of the other
+--                      queues of the scope order their lanes by these costs (see ojs_settle).
 --   ojs_hand_out       expiry; hands the jobs out.
 --   ojs_after_look     retires empty lanes, and decides where to look next.
 --   ojs_turn_keep      stores the turns, from which the next claim continues.
 --   ojs_claim_signals  makes the signals of the answer.
 --
 -- Locks: a claim waits only for these, in this order: the worker; the pool; the rotation; scopes;
--- then one limit or one lane. Once it may hold a limit or a lane (`is_holding`), it only tries
+-- then one limit or one lane. Once it may hold a limit or a lane (`must_not_wait`), it only tries
 -- further locks, so their order does not matter and claims cannot deadlock. The file of each step
 -- states its locks.
 --
--- Returns the claimed jobs. In each look at a queue they are in the order of their virtual times,
--- in an ordered queue in the order of `seq`. A last row with a null id may have `signals`: see
+-- Returns the claimed jobs, look by look, in the order of ojs_hand_out. With a rotation, the
+-- process puts them in turn order. A last row with a null id may have `signals`: see
 -- ojs_claim_signals.
 --
 -- The steps must stay VOLATILE: each statement then has a fresh snapshot, which a lock needs (ADR
@@ -57,25 +58,25 @@ BEGIN
         END IF;
     END IF;
 
-    -- Without a rotation there is one round through the queues, in the order of the request. In a
-    -- rotation: decide all turns, and take the jobs that they ask for. If a queue has fewer jobs,
-    -- decide again, until each queue gave as many jobs as its turns ask for. The result is the same
-    -- as if the claim decided one turn after the other.
+    -- Without a rotation there is one round through the queues, in the order of the request. With a
+    -- rotation, each round decides all turns and takes the jobs that they ask for. If a queue has
+    -- fewer jobs, the next round decides again, until each queue has given the jobs that its turns
+    -- ask for. The result is the same as if the claim decided one turn after the other.
     LOOP
         IF rotation.is_on THEN
             rotation := ojs_rotation_decide(request, claim.need, rotation);
-            EXIT WHEN rotation.is_agreed;
+            EXIT WHEN rotation.is_final;
         END IF;
         -- Position 0 stands for all queues that have a single lane without limits. One statement
         -- takes their jobs together, instead of several statements for each queue. The loop then
         -- takes the jobs that are still missing, queue by queue.
-        FOR i IN coalesce(rotation.first, 1) .. cardinality(request.queues) LOOP
+        FOR i IN coalesce(rotation.first_position, 1) .. cardinality(request.queues) LOOP
             EXIT WHEN claim.need <= 0;
             CONTINUE WHEN rotation.wants[i] <= rotation.taken[i];
             v_needed := claim.need;
             IF i > 0 THEN
                 claim := ojs_claim_queue(request, claim, i, rotation.wants[i] - rotation.taken[i]);
-                WHILE claim.is_plain LOOP
+                WHILE claim.is_plain_queue LOOP
                     RETURN QUERY SELECT * FROM ojs_hand_out_plain(request, claim);
                     GET DIAGNOSTICS v_got = ROW_COUNT;
                     claim.need := claim.need - v_got;
@@ -99,15 +100,16 @@ BEGIN
                                             rotation.level_ranks[rotation.levels[i]]);
                 END IF;
                 EXIT WHEN claim.is_done;
-                CONTINUE WHEN claim.is_again;
+                CONTINUE WHEN claim.must_look_again;
                 IF claim.has_limited THEN
                     claim := ojs_cap_limits(claim);
                 END IF;
                 IF request.scopes IS NOT NULL THEN
-                    claim := ojs_charge_scopes(request, claim);
+                    claim := ojs_add_costs(request, claim);
                 END IF;
                 v_got := 0;
-                IF claim.planned_total > 0 OR cardinality(claim.indebted) > 0 THEN
+                -- ojs_hand_out also stores the debts that this look has added to virtual times.
+                IF claim.planned_total > 0 OR cardinality(claim.debt_picks) > 0 THEN
                     RETURN QUERY SELECT * FROM ojs_hand_out(request, claim);
                     GET DIAGNOSTICS v_got = ROW_COUNT;
                 END IF;

@@ -4,8 +4,8 @@
 -- 1. The lock of the pool (exclusive), for its cap.
 -- 2. The lock of the rotation (exclusive). The rotation of a pool has the pool's lock.
 -- 3. The scopes (exclusive, in order).
--- 4. The lock that may have hidden jobs from the previous claim (`blocked_on`): a limit (exclusive) or
---    a lane.
+-- 4. The lock that may have hidden jobs from the previous claim (`blocked_on`): a limit (exclusive)
+--    or a lane.
 -- A claim that holds the fourth lock only tries further locks.
 CREATE OR REPLACE FUNCTION ojs_claim_locks(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
@@ -34,10 +34,10 @@ BEGIN
     END IF;
     IF request.blocked_on > 0 THEN
         PERFORM pg_advisory_xact_lock(20266602, (request.blocked_on % 2147483648)::int);
-        claim.is_holding := true;
+        claim.must_not_wait := true;
     ELSIF request.blocked_on IS NOT NULL THEN
         PERFORM 1 FROM ojs_lane AS l WHERE l.id = -request.blocked_on FOR NO KEY UPDATE;
-        claim.is_holding := true;
+        claim.must_not_wait := true;
     END IF;
     claim.now := clock_timestamp();
     RETURN claim;

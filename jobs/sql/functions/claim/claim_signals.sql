@@ -1,15 +1,17 @@
--- ojs_claim_signals: return the signals of a claim, an object with some of these members; null: none.
---   due         waiting jobs have become due: promote and call again.
+-- ojs_claim_signals: return the signals of a claim, an object with some of these members; null: no
+-- signals.
+--   due         true: waiting jobs have become due. The caller promotes them and claims again.
 --   opens_ms    in how many ms a limit that held jobs back opens by itself.
---   over_limit  lanes over a limit: see on_limit in domain/limits.py.
+--   over_limit  lanes over a limit, as objects {lane, jobs, limit, on_limit}. The caller drops or
+--               reschedules the next jobs of each lane, by `on_limit`.
 --   turns       the position of each job's queue, in turn order.
---   blocked_on  the lock that may have hidden jobs.
+--   blocked_on  the lock that may have hidden jobs: see ojs_claim_state.
 -- ojs_claim_worker ends a claim with one of these:
---   directive   the worker must not fetch.
---   stale       the configuration version of the request is out of date.
---   foreign     the worker belongs to another tenant than the caller.
---   pool        the request named another pool than this pool of the worker; '' for none.
---   declared    the request named another declaration than this one of the worker.
+--   directive   the worker's directive, if it forbids a FETCH: 1 quiet, 2 terminate.
+--   stale       true: the configuration version of the request is out of date.
+--   foreign     true: the worker belongs to another tenant than the caller.
+--   pool        the worker's pool ('' for none), if the request named another.
+--   declared    the hash of the worker's declaration (0 for none), if the request named another.
 --
 -- p_turns: the position of the queue of each job, in turn order; null: there is no rotation.
 -- Locks: none.

@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION ojs_claim_worker(request ojs_request) RETURNS ojs_cla
 LANGUAGE plpgsql AS $$
 DECLARE
     claim ojs_claim_state;
-    v_standing smallint;
+    v_directive smallint;
     v_pool text;
     v_tenant text;
     v_heard_at timestamptz;
@@ -21,7 +21,7 @@ BEGIN
     claim.now := clock_timestamp();
     claim.need := request.jobs;
     claim.exhausted := '{}'::bigint[];
-    claim.is_holding := false;
+    claim.must_not_wait := false;
     IF request.configuration IS NOT NULL THEN
         PERFORM 1 FROM ojs_terms AS t WHERE t.id = 1 AND t.version = request.configuration;
         IF NOT FOUND THEN
@@ -34,11 +34,12 @@ BEGIN
     END IF;
 
     SELECT greatest(w.directive, w.reported), w.pool, w.declared,
-           CASE WHEN request.strategy = 3  -- least-loaded
-                     OR request.prefetches IS NOT TRUE
+           -- A worker that prefetches counts its jobs itself. But the definition of the strategy
+           -- least-loaded (3) requires this check.
+           CASE WHEN request.strategy = 3 OR request.prefetches IS NOT TRUE
                 THEN nullif(w.concurrency, 0) END,
            w.tenant, w.last_heartbeat_at
-      INTO v_standing, v_pool, v_declared, v_slots, v_tenant, v_heard_at
+      INTO v_directive, v_pool, v_declared, v_slots, v_tenant, v_heard_at
       FROM ojs_worker AS w WHERE w.id = request.worker;
     IF NOT FOUND THEN
         INSERT INTO ojs_worker (id, tenant, pool)
@@ -61,8 +62,8 @@ BEGIN
     IF v_heard_at < claim.now - request.heard_ms * interval '1 millisecond' THEN
         PERFORM ojs_heard(ARRAY[request.worker], request.heard_ms);
     END IF;
-    IF v_standing > 0 THEN
-        claim.signals := jsonb_build_object('directive', v_standing);
+    IF v_directive > 0 THEN
+        claim.signals := jsonb_build_object('directive', v_directive);
         RETURN claim;
     END IF;
     IF v_pool IS DISTINCT FROM request.worker_pool AND request.names_pool

@@ -7,18 +7,18 @@ CREATE OR REPLACE FUNCTION ojs_clear_returned(p_lanes bigint[]) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
     v_lane record;
-    v_is_holding boolean := false;
+    v_may_hold boolean := false;
 BEGIN
-    FOR v_lane IN SELECT l.ctid AS place, l.id, l.returned FROM ojs_lane AS l
+    FOR v_lane IN SELECT l.ctid AS lane_ctid, l.id, l.returned FROM ojs_lane AS l
                    WHERE l.id = ANY (p_lanes) AND l.returned IS NOT NULL
                      FOR NO KEY UPDATE SKIP LOCKED
     LOOP
-        v_is_holding := true;
+        v_may_hold := true;
         UPDATE ojs_lane AS l SET returned = NULL
-         WHERE l.ctid = v_lane.place
+         WHERE l.ctid = v_lane.lane_ctid
            AND (SELECT true FROM ojs_ready AS z
                  WHERE z.lane_id = v_lane.id AND z.seq <= v_lane.returned
                  ORDER BY z.lane_id, z.seq LIMIT 1) IS NULL;
     END LOOP;
-    RETURN v_is_holding;
+    RETURN v_may_hold;
 END $$

@@ -6,7 +6,7 @@
 -- - A queue that is paused or has a limit.
 -- - A queue with a blocked lane whose limit has opened by itself.
 -- - A queue whose best job has another rank than the rotation assumed.
--- - A queue whose jobs cost by duration.
+-- - A queue whose lane is charged by run time (`timed`).
 -- - A queue whose low-water mark does not hold: it has a lane of higher priority, or it is ordered
 --   and has returned jobs.
 -- Locks: the jobs (SKIP LOCKED).
@@ -17,15 +17,15 @@ BEGIN
     claim.position := 0;
     claim.scope := NULL;
     claim.queue_limits := NULL;
-    claim.is_again := false;
-    claim.is_moved := false;
+    claim.must_look_again := false;
+    claim.has_other_rank := false;
     claim.is_ordered := false;
-    claim.is_locked := false;
+    claim.charges_lanes := false;
     claim.has_limited := false;
-    claim.owes := false;
-    claim.indebted := NULL;
-    claim.counted := NULL;
-    SELECT array_agg(ROW(a.id, a.tenant, false, a.vt, a.weight, a.low, NULL, a.rank, h.place,
+    claim.records_debts := false;
+    claim.debt_picks := NULL;
+    claim.locked_jobs := NULL;
+    SELECT array_agg(ROW(a.id, a.tenant, false, a.vt, a.weight, a.low, NULL, a.rank, h.job_ctid,
                          x.i)::ojs_pick),
            array_agg(a.id), array_agg(1), count(*), coalesce(bool_or(a.low IS NULL), false)
       INTO claim.picks, claim.lanes, claim.planned, claim.planned_total, claim.has_returned
@@ -45,7 +45,7 @@ BEGIN
                       AND ojs_eligible(l, claim.exhausted, NULL, request.version_keys)
                     ORDER BY l.queue, l.rank, l.vt LIMIT 2) AS z) AS a
      CROSS JOIN LATERAL (
-           SELECT z.ctid AS place
+           SELECT z.ctid AS job_ctid
              FROM ojs_ready AS z
             WHERE z.lane_id = a.id
               AND z.seq >= CASE WHEN request.low_ranks[x.i] IS NULL OR a.low IS NULL THEN 0

@@ -5,18 +5,18 @@
 CREATE OR REPLACE FUNCTION ojs_pick_tenant(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 BEGIN
-    claim.is_holding := true;
-    SELECT array_agg(ROW(s.id, s.tenant, s.is_limited, s.vt, s.weight, s.low, s.place,
+    claim.must_not_wait := true;
+    SELECT array_agg(ROW(s.id, s.tenant, s.is_limited, s.vt, s.weight, s.low, s.lane_ctid,
                          NULL, NULL, NULL)::ojs_pick),
            array_agg(s.id), bool_or(s.is_limited), bool_or(s.low IS NULL), count(*) > 0
-      INTO claim.picks, claim.lanes, claim.has_limited, claim.has_returned, claim.is_locked
+      INTO claim.picks, claim.lanes, claim.has_limited, claim.has_returned, claim.charges_lanes
       FROM (SELECT l.id, l.tenant, l.limits IS NOT NULL AS is_limited, l.vt, l.weight,
-                   ojs_lowest(l.low, l.returned) AS low, l.ctid AS place
+                   ojs_lowest(l.low, l.returned) AS low, l.ctid AS lane_ctid
               FROM ojs_lane AS l
              WHERE l.id = ANY (claim.candidates) AND ojs_offered(l.active, l.blocked_by, l.paused)
              ORDER BY l.vt LIMIT claim.quota FOR NO KEY UPDATE SKIP LOCKED) AS s;
-    IF NOT claim.is_locked THEN
+    IF claim.lanes IS NULL THEN
         RETURN ojs_pick_unlocked(request, claim);
     END IF;
-    RETURN ojs_share_locked(claim);
+    RETURN ojs_plan_jobs(claim);
 END $$

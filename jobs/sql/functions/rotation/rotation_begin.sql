@@ -16,11 +16,11 @@ BEGIN
     IF NOT rotation.is_on THEN
         RETURN rotation;
     END IF;
-    rotation.slots := claim.need;
+    rotation.turn_count := claim.need;
     rotation.taken := array_fill(0, ARRAY[v_last]);
     SELECT array_agg(CASE WHEN NOT x.is_open THEN 0 END ORDER BY x.i) INTO rotation.stock
       FROM unnest(rotation.is_open) WITH ORDINALITY AS x (is_open, i);
-    rotation.is_visited := true;
+    rotation.has_looked := true;
     rotation.is_kept := request.strategy IN (1, 2) OR request.ratio IS NOT NULL;
     IF rotation.is_kept THEN
         rotation.stored := ojs_turn_now(request.rotation, request.queues, rotation.is_open, claim.now);

@@ -2,7 +2,7 @@
 -- tenants in other queues of the scope. Returns the virtual time of the next lane; null: no lane is
 -- eligible. p_most: how many jobs the caller will take. See ADR 0018.
 --
--- ojs_charge_scopes and ojs_spend add started jobs to the cost of a tenant in a scope; ojs_served
+-- ojs_add_costs and ojs_spend add started jobs to the cost of a tenant in a scope; ojs_served
 -- reads this cost. The `paid` of a lane is the part of the cost that its virtual time includes. A
 -- lane is behind if `paid` is not the whole cost; ojs_settle then raises it with ojs_raised. A debt
 -- (ojs_debt) is something else: jobs that a claim took without the lane's lock.

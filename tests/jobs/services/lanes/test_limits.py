@@ -298,6 +298,57 @@ def test_an_override_beats_the_policy_until_it_ends() -> None:
     assert limits.state("k", None).override is None
 
 
+@spec("contract 27.1")
+def test_the_on_limit_of_an_override_applies_until_it_ends() -> None:
+    ids = limited(4, concurrency=1)
+    limits.override("k", LimitPolicy(concurrency=2, on_limit="drop"), None, OF_DEFAULT)
+    assert fetched(2) == ids[:2]
+
+    assert fetched(1) == []
+    assert_state(State.DISCARDED, ids[2])
+
+    limits.end_override("k", OF_DEFAULT)
+    assert fetched(1) == []
+    assert_state(State.AVAILABLE, ids[3])
+    assert_store_is_sound()
+
+
+@spec("contract 27.1")
+def test_an_override_with_on_limit_wait_keeps_the_jobs_that_the_policy_drops() -> None:
+    ids = limited(2, concurrency=5, on_limit="drop")
+    until = queries.now() + timedelta(minutes=1)
+    limits.override("k", LimitPolicy(concurrency=1), until, OF_DEFAULT)
+    assert fetched() == ids[:1]
+
+    assert fetched() == []
+
+    assert_state(State.AVAILABLE, ids[1])
+    assert Lane.objects.get().blocked_until == until
+
+
+@spec("contract 27.1")
+def test_an_override_that_has_ended_has_no_on_limit() -> None:
+    ids = limited(2, concurrency=1)
+    limits.override("k", LimitPolicy(concurrency=1, on_limit="drop"), queries.now(), OF_DEFAULT)
+    assert fetched() == ids[:1]
+
+    assert fetched() == []
+
+    assert_state(State.AVAILABLE, ids[1])
+
+
+def test_the_limit_of_a_type_may_reschedule_its_jobs() -> None:
+    policy = LimitPolicy(concurrency=1, on_limit="reschedule")
+    limits.override("type:mail.send", policy, None, SYSTEM)
+    ids = stored_ids(2, type="mail.send")
+    assert fetched(1) == ids[:1]
+
+    assert fetched(1) == []
+
+    assert_state(State.SCHEDULED, ids[1])
+    assert_store_is_sound()
+
+
 @spec("contract 27.3")
 def test_a_key_nobody_used_may_be_overridden_before_its_jobs_come() -> None:
     limits.override("k", LimitPolicy(concurrency=1), None, OF_DEFAULT)

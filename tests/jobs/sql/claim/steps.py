@@ -10,10 +10,10 @@ Facts = dict[str, Any]
 
 # the state of a claim as it begins with queue `q`, the only queue of the request
 STATE: Mapping[str, Any] = {
-    "now": "2026-01-01T00:00:00Z", "need": 9, "is_holding": False, "exhausted": [], "position": 1,
-    "queue": "q", "stored_queue": "q", "quota": 9, "is_hinted": False, "rank": 0, "vt": 0,
-    "is_alone": False, "is_ordered": False, "is_done": False, "is_again": False, "is_moved": False,
-    "is_locked": False,
+    "now": "2026-01-01T00:00:00Z", "need": 9, "must_not_wait": False, "exhausted": [],
+    "position": 1, "queue": "q", "stored_queue": "q", "quota": 9, "is_hinted": False, "rank": 0,
+    "vt": 0, "is_single_lane": False, "is_ordered": False, "is_done": False,
+    "must_look_again": False, "has_other_rank": False, "charges_lanes": False,
 }  # fmt: skip
 REQUEST: Mapping[str, Any] = {"queues": ["q"], "jobs": 9, "default_lease_ms": 60_000}
 NOT_SET: Mapping[str, Any] = {"is_limited": False, "vt": 0, "weight": 1, "low": 0}
@@ -48,9 +48,9 @@ def lane_row(**columns: Any) -> str:
 
 
 def pick(lane: int, **members: Any) -> Facts:
-    """Return a pick; `place=True` stands for the `ctid` of the lane's row."""
-    if members.get("place"):
-        [(members["place"],)] = rows("SELECT ctid::text FROM ojs_lane WHERE id = %s", lane)
+    """Return a pick; `lane_ctid=True` stands for the `ctid` of the lane's row."""
+    if members.get("lane_ctid"):
+        [(members["lane_ctid"],)] = rows("SELECT ctid::text FROM ojs_lane WHERE id = %s", lane)
     return {"lane": lane, "tenant": f"t{lane}", **NOT_SET, **members}
 
 

@@ -40,7 +40,7 @@ def test_a_lane_that_ran_empty_is_retired_with_its_debts() -> None:
 
     found = looked(1, [1, 2], [1, 1])
 
-    assert (is_active(1), is_active(2), found["is_holding"]) == (False, True, True)
+    assert (is_active(1), is_active(2), found["must_not_wait"]) == (False, True, True)
     assert rows("SELECT lane_id FROM ojs_debt") == [(2,)]
 
 
@@ -136,13 +136,13 @@ def test_ordered_lanes_without_jobs_are_retired_and_passed_by() -> None:
     add_lane(1, [5], ordered=True)
     add_lane(2, ordered=True)
 
-    found = looked(1, [1], [1], is_ordered=True, candidates=[1], empty=[2])
+    found = looked(1, [1], [1], is_ordered=True, candidates=[1], empty_lanes=[2])
 
     assert (is_active(2), found["exhausted"], found["is_done"]) == (False, [2], False)
 
 
 def test_a_queue_in_order_is_done_when_others_have_all_its_jobs() -> None:
-    assert looked(0, [], [], is_ordered=True, candidates=None, empty=[])["is_done"]
+    assert looked(0, [], [], is_ordered=True, candidates=None, empty_lanes=[])["is_done"]
 
 
 # --- limits ---------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_a_hundred_neighbours_are_marked_at_most() -> None:
     for number in range(1, 103):
         add_lane(number, limits=[7], vt=number)
 
-    value(f"ojs_block_neighbours({OF_STATE})", state(reached=[7], reached_until="2026-01-02"))
+    value(f"ojs_block_lanes_of_limit({OF_STATE})", state(reached=[7], reached_until="2026-01-02"))
 
     marked = "SELECT count(*), min(blocked_until)::date::text FROM ojs_lane WHERE blocked_by = 7"
     assert rows(marked) == [(100, "2026-01-02")]

@@ -31,13 +31,13 @@ def capped(planned: list[int], *picks: Facts, **known: Any) -> Facts:
 def limited(lane: int, *limits: int) -> Facts:
     """Store a lane with limits; returns it as a pick."""
     add_lane(lane, limits=list(limits))
-    return pick(lane, is_limited=True, place=True)
+    return pick(lane, is_limited=True, lane_ctid=True)
 
 
 def free(lane: int) -> Facts:
     """Store a lane without limits; returns it as a pick."""
     add_lane(lane)
-    return pick(lane, place=True)
+    return pick(lane, lane_ctid=True)
 
 
 def test_a_lane_gives_no_more_than_its_tightest_limit_has_room_for() -> None:
@@ -73,7 +73,7 @@ def test_a_limit_that_is_reached_blocks_the_lane_and_is_closed() -> None:
     assert (found["reached"], found["closed"]) == ([6, 7], [6, 7])
     assert lane_facts(1)["blocked_by"] == 7
     [(place,)] = rows("SELECT ctid::text FROM ojs_lane WHERE id = 1")
-    assert found["picks"][0]["place"] == place
+    assert found["picks"][0]["lane_ctid"] == place
 
 
 def test_a_window_that_is_reached_says_when_it_opens() -> None:
@@ -93,8 +93,23 @@ def test_jobs_that_shall_not_wait_are_named_and_the_limit_stays_open(policy: str
 
     found = capped([4], limited(1, 7))
 
-    assert found["over_limit"] == [{"lane": 1, "jobs": 4, "limit": 7}]
+    assert found["over_limit"] == [{"lane": 1, "jobs": 4, "limit": 7, "on_limit": policy}]
     assert (found["reached"], found["closed"]) == (None, None)
+
+
+@pytest.mark.parametrize(("policy", "override"), [("wait", "drop"), ("drop", "wait")])
+def test_an_override_decides_about_jobs_over_the_limit(policy: str, override: str) -> None:
+    add_limit(7, concurrency=0, on_limit=policy)
+    rows(
+        "UPDATE ojs_limit SET override = %s::jsonb",
+        f'{{"concurrency": 0, "on_limit": "{override}"}}',
+    )
+
+    found = capped([4], limited(1, 7))
+
+    is_dropped = override == "drop"
+    assert [one["on_limit"] for one in found["over_limit"] or []] == ["drop"] * is_dropped
+    assert found["reached"] == (None if is_dropped else [7])
 
 
 def test_a_lane_that_is_to_give_nothing_asks_no_limit() -> None:

@@ -62,4 +62,4 @@ def test_the_lock_that_hid_jobs_is_waited_for(name: int, locks: set[int]) -> Non
 
     found = step("ojs_claim_locks", request(blocked_on=name), state())
 
-    assert (found["is_holding"], locked()) == (True, locks)
+    assert (found["must_not_wait"], locked()) == (True, locks)

@@ -50,7 +50,7 @@ def test_the_limit_of_a_queue_bounds_it_and_is_noted_for_its_jobs() -> None:
 
     found = turned()
 
-    assert (found["quota"], found["queue_limits"], found["is_holding"]) == (2, [7], True)
+    assert (found["quota"], found["queue_limits"], found["must_not_wait"]) == (2, [7], True)
 
 
 def test_a_limit_that_is_reached_closes_the_queue_until_it_opens() -> None:
@@ -64,9 +64,9 @@ def test_a_limit_that_is_reached_closes_the_queue_until_it_opens() -> None:
 def test_limits_found_reached_before_are_closed_here_too() -> None:
     add_queue()
 
-    found = turned(reached=[7], closed=[7, 8], busy_rank=0, is_moved=True)
+    found = turned(reached=[7], closed=[7, 8], busy_rank=0, has_other_rank=True)
 
-    assert (found["closed"], found["busy_rank"], found["is_moved"]) == ([7], None, False)
+    assert (found["closed"], found["busy_rank"], found["has_other_rank"]) == ([7], None, False)
 
 
 def test_a_lane_whose_limit_opened_by_itself_is_offered_again() -> None:
@@ -76,7 +76,7 @@ def test_a_lane_whose_limit_opened_by_itself_is_offered_again() -> None:
 
     found = turned()
 
-    assert found["is_holding"]
+    assert found["must_not_wait"]
     assert (lane_facts(1)["blocked_by"], lane_facts(1)["vt"]) == (None, 2)
     assert lane_facts(2)["blocked_by"] == 7
 
@@ -85,7 +85,7 @@ def test_a_queue_without_such_a_lane_locks_nothing() -> None:
     add_queue()
     add_lane(1)
 
-    assert not turned()["is_holding"]
+    assert not turned()["must_not_wait"]
 
 
 def test_lanes_of_a_tenant_are_found_by_their_keys_in_its_namespace() -> None:
@@ -95,7 +95,7 @@ def test_lanes_of_a_tenant_are_found_by_their_keys_in_its_namespace() -> None:
 
     found = turned({"tenant": "a"})
 
-    assert (found["own_lanes"], found["stored_queue"], found["stored_queues"]) == (
+    assert (found["tenant_lanes"], found["stored_queue"], found["stored_queues"]) == (
         [1],
         "a:q",
         ["a:q"],

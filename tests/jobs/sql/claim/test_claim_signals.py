@@ -55,7 +55,7 @@ def test_the_first_limit_to_open_is_told() -> None:
 
 
 def test_what_hid_jobs_and_what_is_over_its_limit_is_told() -> None:
-    over = [{"lane": 1, "jobs": 2, "limit": 7}]
+    over = [{"lane": 1, "jobs": 2, "limit": 7, "on_limit": "drop"}]
 
     assert signals(blocked_on=-3, over_limit=over) == {
         "due": False, "blocked_on": -3, "over_limit": over,

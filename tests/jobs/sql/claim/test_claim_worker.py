@@ -25,7 +25,7 @@ def add_worker(**columns: Any) -> None:
 def test_a_claim_without_a_worker_begins_at_once() -> None:
     found = begun(jobs=3)
 
-    assert (found["need"], found["exhausted"], found["is_holding"]) == (3, [], False)
+    assert (found["need"], found["exhausted"], found["must_not_wait"]) == (3, [], False)
     assert found["signals"] is None
 
 

@@ -104,9 +104,9 @@ def test_low_water_marks_bound_the_look_at_jobs(
 def test_locked_lanes_are_charged_by_weight_and_note_how_far_they_gave() -> None:
     add_lane(1, [5, 6], weight=2, vt=1)
     add_lane(2, vt=3)
-    picks = pick(1, vt=1.5, weight=2, place=True), pick(2, vt=4, place=True)
+    picks = pick(1, vt=1.5, weight=2, lane_ctid=True), pick(2, vt=4, lane_ctid=True)
 
-    handed([2, 0], *picks, is_locked=True, indebted=[2])
+    handed([2, 0], *picks, charges_lanes=True, debt_picks=[2])
 
     assert (lane_facts(1)["vt"], lane_facts(1)["low"]) == (2.5, 6)
     assert lane_facts(2)["vt"] == 4  # a debt is charged without a job, too
@@ -115,7 +115,7 @@ def test_locked_lanes_are_charged_by_weight_and_note_how_far_they_gave() -> None
 def test_lanes_that_others_hold_get_a_debt() -> None:
     add_lane(1, [5, 6], weight=2)
 
-    handed([2], pick(1, weight=2), owes=True)
+    handed([2], pick(1, weight=2), records_debts=True)
 
     assert rows("SELECT lane_id, cost FROM ojs_debt") == [(1, 1)]
     assert lane_facts(1)["vt"] == 0
@@ -124,7 +124,7 @@ def test_lanes_that_others_hold_get_a_debt() -> None:
 def test_a_lane_of_a_scope_notes_what_it_was_charged() -> None:
     add_lane(1, [5], scope="s", paid=3)
 
-    handed([1], pick(1, place=True), is_locked=True, scope="s")
+    handed([1], pick(1, lane_ctid=True), charges_lanes=True, scope="s")
 
     assert lane_facts(1)["paid"] == 4
 
@@ -135,7 +135,7 @@ def test_limits_of_the_lane_and_the_queue_hold_the_job_and_count_its_start() -> 
     rows("UPDATE ojs_limit SET slot_ms = 1 WHERE id = 8")
     add_lane(1, [5], limits=[7])
 
-    handed([1], pick(1, is_limited=True, place=True), queue_limits=[8])
+    handed([1], pick(1, is_limited=True, lane_ctid=True), queue_limits=[8])
 
     assert rows("SELECT limits FROM ojs_lease") == [([7, 8],)]
     assert rows("SELECT limit_id FROM ojs_hold ORDER BY 1") == [(7,), (8,)]
@@ -153,7 +153,7 @@ def test_picks_with_a_locked_job_give_that_one() -> None:
     add_lane(1, [1, 2])
     [(place,)] = rows("SELECT ctid::text FROM ojs_ready WHERE seq = 2")
 
-    [row] = handed([1], pick(1, job=place, rank=-4, vt=6, position=3), position=0)
+    [row] = handed([1], pick(1, job_ctid=place, rank=-4, vt=6, position=3), position=0)
 
     assert (row["seq"], row["head_rank"], row["head_vt"]) == (2, -4, 6)
 
@@ -176,7 +176,7 @@ def served() -> dict[str, float]:
 
 def charged(asked: Facts, **known: Any) -> Facts:
     """Charge the tenants of picks."""
-    return step("ojs_charge_scopes", request(**asked), state(**known))
+    return step("ojs_add_costs", request(**asked), state(**known))
 
 
 def test_tenants_are_charged_for_the_jobs_that_are_there() -> None:
@@ -186,14 +186,14 @@ def test_tenants_are_charged_for_the_jobs_that_are_there() -> None:
 
     found = charged({"scopes": ["s"]}, scope="s", picks=picks, planned=[2, 4], planned_total=6)
 
-    assert (found["counted"], found["is_holding"]) == ([2, 1], True)
+    assert (found["locked_jobs"], found["must_not_wait"]) == ([2, 1], True)
     assert served() == {"a": 1, "b": 1}
 
 
 def test_a_queue_of_no_scope_is_not_charged() -> None:
     found = charged({"scopes": [None]}, picks=[pick(1)], planned=[1], planned_total=1)
 
-    assert (found["counted"], served()) == (None, {})
+    assert (found["locked_jobs"], served()) == (None, {})
 
 
 def test_jobs_of_several_queues_are_charged_to_the_scope_of_each() -> None:
@@ -207,7 +207,7 @@ def test_jobs_of_several_queues_are_charged_to_the_scope_of_each() -> None:
 def test_what_is_charged_is_what_is_given() -> None:
     add_lane(1, [1, 2, 3])
 
-    assert seqs(handed([3], pick(1), counted=[2])) == [1, 2]
+    assert seqs(handed([3], pick(1), locked_jobs=[2])) == [1, 2]
 
 
 def test_charges_add_up_in_one_row() -> None:

@@ -50,9 +50,13 @@ def test_lanes_that_others_hold_share_what_is_beyond_the_locked_ones(hold: Hold)
         found = step("ojs_pick_lanes", request(), state(quota=9), None)
 
     by_lane = {one["lane"]: one for one in found["picks"]}
-    assert (found["unlocked_lanes"], found["is_locked"], found["owes"]) == ([2], True, True)
-    assert by_lane[1]["place"]
-    assert by_lane[2]["place"] is None
+    assert (found["unlocked_lanes"], found["charges_lanes"], found["records_debts"]) == (
+        [2],
+        True,
+        True,
+    )
+    assert by_lane[1]["lane_ctid"]
+    assert by_lane[2]["lane_ctid"] is None
     assert sum(found["planned"]) == 9
     assert all(planned >= 4 for planned in found["planned"])
 
@@ -65,7 +69,11 @@ def test_lanes_that_others_hold_all_are_shared_by_weight(hold: Hold) -> None:
     with transaction.atomic():
         found = step("ojs_pick_lanes", request(), state(quota=8), None)
 
-    assert (found["is_locked"], found["owes"], found["planned"]) == (False, True, [4, 4])
+    assert (found["charges_lanes"], found["records_debts"], found["planned"]) == (
+        False,
+        True,
+        [4, 4],
+    )
 
 
 def test_of_a_scope_no_lane_that_others_hold_is_shared(hold: Hold) -> None:
@@ -76,7 +84,7 @@ def test_of_a_scope_no_lane_that_others_hold_is_shared(hold: Hold) -> None:
     with transaction.atomic():
         found = step("ojs_pick_lanes", request(), state(scope="s"), None)
 
-    assert (found["lanes"], found["unlocked_lanes"], found["owes"]) == ([1], None, False)
+    assert (found["lanes"], found["unlocked_lanes"], found["records_debts"]) == ([1], None, False)
 
 
 def test_a_tenants_claim_shares_lanes_that_others_hold_all(hold: Hold) -> None:
@@ -85,9 +93,9 @@ def test_a_tenants_claim_shares_lanes_that_others_hold_all(hold: Hold) -> None:
     hold(LANES, [1, 2])
 
     with transaction.atomic():
-        found = step("ojs_pick_lanes", request(tenant="a"), state(own_lanes=[1, 2]), None)
+        found = step("ojs_pick_lanes", request(tenant="a"), state(tenant_lanes=[1, 2]), None)
 
-    assert (found["is_locked"], sorted(found["lanes"])) == (False, [1, 2])
+    assert (found["charges_lanes"], sorted(found["lanes"])) == (False, [1, 2])
 
 
 def test_an_ordered_lane_that_another_holds_is_passed_by_while_something_is_held(
@@ -98,7 +106,7 @@ def test_an_ordered_lane_that_another_holds_is_passed_by_while_something_is_held
     hold(LANES, [1])
 
     with transaction.atomic():
-        found = step("ojs_pick_lanes", request(), state(is_holding=True), None)
+        found = step("ojs_pick_lanes", request(), state(must_not_wait=True), None)
 
     assert (found["lanes"], found["blocked_on"], found["exhausted"]) == ([2], -1, [1])
 
@@ -109,7 +117,9 @@ def test_a_limit_that_another_claim_has_locked_is_closed(hold: Hold) -> None:
     hold(LIMIT, 7)
 
     with transaction.atomic():
-        known = state(picks=[pick(1, is_limited=True, place=True)], lanes=[1], planned=[3], rank=-2)
+        known = state(
+            picks=[pick(1, is_limited=True, lane_ctid=True)], lanes=[1], planned=[3], rank=-2
+        )
         found = value(f"ojs_cap_limits({OF_STATE})", known)
 
     assert (found["planned"], found["closed"]) == ([0], [7])
@@ -121,7 +131,7 @@ def test_the_limit_of_a_queue_is_passed_by_while_something_is_held(hold: Hold) -
     hold(LIMIT, 7)
 
     with transaction.atomic():
-        found = step("ojs_claim_queue", request(), state(is_holding=True), 1, None)
+        found = step("ojs_claim_queue", request(), state(must_not_wait=True), 1, None)
 
     assert (found["quota"], found["blocked_on"]) == (0, 7)
 
@@ -142,6 +152,6 @@ def test_jobs_that_another_claim_has_locked_are_not_charged(hold: Hold) -> None:
 
     with transaction.atomic():
         known = state(scope="s", picks=[pick(1)], planned=[3], planned_total=3)
-        found = step("ojs_charge_scopes", request(scopes=["s"]), known)
+        found = step("ojs_add_costs", request(scopes=["s"]), known)
 
-    assert found["counted"] == [2]
+    assert found["locked_jobs"] == [2]

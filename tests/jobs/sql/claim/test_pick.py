@@ -39,7 +39,7 @@ def planned(found: Facts) -> dict[int, int]:
 def test_an_empty_queue_is_done() -> None:
     found = picked()
 
-    assert (found["is_done"], found["is_again"], found["picks"]) == (True, False, None)
+    assert (found["is_done"], found["must_look_again"], found["picks"]) == (True, False, None)
 
 
 def test_a_hinted_look_that_finds_nothing_is_repeated_without_the_mark() -> None:
@@ -47,7 +47,7 @@ def test_a_hinted_look_that_finds_nothing_is_repeated_without_the_mark() -> None
 
     found = picked(asked={"low_ranks": [0], "low_vts": [9]}, is_hinted=True)
 
-    assert (found["is_done"], found["is_again"], found["is_hinted"]) == (False, True, False)
+    assert (found["is_done"], found["must_look_again"], found["is_hinted"]) == (False, True, False)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,17 @@ def test_a_lane_alone_is_not_locked() -> None:
 
     found = picked()
 
-    assert (found["is_alone"], found["is_locked"], found["is_holding"]) == (True, False, False)
-    assert [(one["lane"], one["low"], one["place"]) for one in found["picks"]] == [(1, 4, None)]
-    assert (found["planned_total"], found["owes"], found["has_returned"]) == (9, False, False)
+    assert (found["is_single_lane"], found["charges_lanes"], found["must_not_wait"]) == (
+        True,
+        False,
+        False,
+    )
+    assert [(one["lane"], one["low"], one["lane_ctid"]) for one in found["picks"]] == [(1, 4, None)]
+    assert (found["planned_total"], found["records_debts"], found["has_returned"]) == (
+        9,
+        False,
+        False,
+    )
 
 
 def test_a_lane_behind_one_that_another_claim_caps_waits_for_it() -> None:
@@ -93,15 +101,15 @@ def test_a_lane_behind_one_that_another_claim_caps_waits_for_it() -> None:
     assert not picked(busy_rank=0)["is_done"]
 
 
-@pytest.mark.parametrize(("level", "is_moved"), [(0, False), (-1, True)])
+@pytest.mark.parametrize(("level", "has_other_rank"), [(0, False), (-1, True)])
 def test_a_head_of_another_rank_than_the_rotation_went_by_is_told(
-    level: int, is_moved: bool
+    level: int, has_other_rank: bool
 ) -> None:
     add_lane(1)
 
     found = picked("ojs_pick_lanes", None, level)
 
-    assert (found["is_done"], found["is_moved"]) == (is_moved, is_moved)
+    assert (found["is_done"], found["has_other_rank"]) == (has_other_rank, has_other_rank)
 
 
 # --- fair -----------------------------------------------------------------------------------------
@@ -113,9 +121,13 @@ def test_lanes_of_one_rank_are_locked_in_the_order_of_their_virtual_times() -> N
 
     found = picked(quota=3)
 
-    assert (found["is_locked"], found["is_holding"], found["owes"]) == (True, True, False)
+    assert (found["charges_lanes"], found["must_not_wait"], found["records_debts"]) == (
+        True,
+        True,
+        False,
+    )
     assert [one["lane"] for one in found["picks"]] == [2, 3, 1]
-    assert all(one["place"] for one in found["picks"])
+    assert all(one["lane_ctid"] for one in found["picks"])
     assert planned(found) == {2: 2, 3: 1, 1: 0}
 
 
@@ -126,7 +138,7 @@ def test_a_window_keeps_lanes_out_that_are_far_ahead() -> None:
     found = picked(quota=3)
 
     assert planned(found) == {1: 2, 2: 1, 3: 0}
-    assert [one["lane"] for one in found["picks"] if one["place"]] == [1, 2]
+    assert [one["lane"] for one in found["picks"] if one["lane_ctid"]] == [1, 2]
 
 
 def test_a_debt_of_a_lane_is_charged_before_the_lanes_share() -> None:
@@ -138,7 +150,7 @@ def test_a_debt_of_a_lane_is_charged_before_the_lanes_share() -> None:
 
     assert {one["lane"]: one["vt"] for one in found["picks"]} == {1: 2, 2: 0}
     assert planned(found) == {1: 0, 2: 2}
-    assert [found["lanes"][at - 1] for at in found["indebted"]] == [1, 1]
+    assert [found["lanes"][at - 1] for at in found["debt_picks"]] == [1, 1]
     assert rows("SELECT count(*) FROM ojs_debt") == [(0,)]
 
 
@@ -147,9 +159,9 @@ def test_locked_lanes_share_what_lanes_that_others_hold_leave() -> None:
     add_lane(2, vt=5)
     locked = {"picks": [pick(1)], "lanes": [1], "unlocked_lanes": [2], "unlocked_vt": 5, "quota": 9}
 
-    found = value(f"ojs_share_locked({OF_STATE})", state(is_locked=True, **locked))
+    found = value(f"ojs_plan_jobs({OF_STATE})", state(charges_lanes=True, **locked))
 
-    assert (found["owes"], found["lanes"], sum(found["planned"])) == (True, [1, 2], 9)
+    assert (found["records_debts"], found["lanes"], sum(found["planned"])) == (True, [1, 2], 9)
     assert 4 < found["picks"][1]["vt"] <= 5
     assert planned(found)[1] >= 6
 
@@ -184,10 +196,10 @@ def test_a_claim_for_a_tenant_picks_among_its_lanes_of_the_best_rank() -> None:
     add_lane(3, tenant="a", priority=-3)
     add_lane(9, tenant="b", priority=9)
 
-    found = picked(asked={"tenant": "a"}, own_lanes=[1, 2, 3], quota=3)
+    found = picked(asked={"tenant": "a"}, tenant_lanes=[1, 2, 3], quota=3)
 
     assert planned(found) == {2: 2, 1: 1}
-    assert found["is_locked"]
+    assert found["charges_lanes"]
 
 
 def test_lanes_of_a_tenant_that_were_blocked_meanwhile_are_passed_by() -> None:
@@ -205,15 +217,15 @@ def test_lanes_of_a_tenant_that_were_blocked_meanwhile_are_passed_by() -> None:
 def test_a_limited_lane_alone_is_locked() -> None:
     add_lane(1, limits=[7])
 
-    found = picked("ojs_pick_unlocked", candidates=[1], is_alone=True)
+    found = picked("ojs_pick_unlocked", candidates=[1], is_single_lane=True)
 
-    assert (found["is_locked"], found["has_limited"], planned(found)) == (True, True, {1: 9})
+    assert (found["charges_lanes"], found["has_limited"], planned(found)) == (True, True, {1: 9})
 
 
 def test_a_limited_lane_is_not_waited_for_while_another_may_be_held() -> None:
     add_lane(1, limits=[7])
 
-    found = picked("ojs_pick_unlocked", candidates=[1], is_holding=True)
+    found = picked("ojs_pick_unlocked", candidates=[1], must_not_wait=True)
 
     assert (found["is_done"], found["blocked_on"]) == (True, -1)
 
@@ -221,7 +233,7 @@ def test_a_limited_lane_is_not_waited_for_while_another_may_be_held() -> None:
 def test_a_lane_that_costs_by_duration_is_locked_when_it_is_alone() -> None:
     add_lane(1, timed=True)
 
-    assert picked("ojs_pick_unlocked", candidates=[1], is_alone=True)["is_locked"]
+    assert picked("ojs_pick_unlocked", candidates=[1], is_single_lane=True)["charges_lanes"]
 
 
 def test_unlocked_lanes_share_by_weight_and_owe_what_they_give() -> None:
@@ -231,13 +243,13 @@ def test_unlocked_lanes_share_by_weight_and_owe_what_they_give() -> None:
     found = picked("ojs_pick_unlocked", candidates=[1, 2], quota=8)
 
     assert planned(found) == {1: 6, 2: 2}
-    assert (found["owes"], found["is_locked"]) == (True, False)
+    assert (found["records_debts"], found["charges_lanes"]) == (True, False)
 
 
 def test_a_lane_that_is_gone_from_the_offer_means_another_look() -> None:
     add_lane(1, limits=[7], paused=True)
 
-    assert picked("ojs_pick_unlocked", candidates=[1])["is_again"]
+    assert picked("ojs_pick_unlocked", candidates=[1])["must_look_again"]
 
 
 # --- ordered --------------------------------------------------------------------------------------
@@ -249,7 +261,7 @@ def test_ordered_lanes_give_the_oldest_jobs_whosever_they_are() -> None:
 
     found = picked(quota=3)
 
-    assert (found["is_ordered"], found["is_locked"], found["planned_total"]) == (True, False, 3)
+    assert (found["is_ordered"], found["charges_lanes"], found["planned_total"]) == (True, False, 3)
     assert planned(found) == {1: 1, 2: 2}
 
 
@@ -259,7 +271,7 @@ def test_ordered_lanes_without_a_job_are_told_as_empty() -> None:
 
     found = picked(quota=3)
 
-    assert (planned(found), found["empty"]) == ({1: 1}, [2])
+    assert (planned(found), found["empty_lanes"]) == ({1: 1}, [2])
 
 
 def test_an_ordered_lane_with_a_limit_is_locked() -> None:
@@ -269,7 +281,7 @@ def test_an_ordered_lane_with_a_limit_is_locked() -> None:
     found = picked("ojs_pick_ordered", quota=2, is_ordered=True)
 
     assert found["has_limited"]
-    assert {one["lane"]: bool(one["place"]) for one in found["picks"]} == {1: True, 2: False}
+    assert {one["lane"]: bool(one["lane_ctid"]) for one in found["picks"]} == {1: True, 2: False}
 
 
 IN_ORDER = "ojs_in_order('q', 0::smallint, 0, %s::bigint[], '{}', NULL, %s, false, now())"
@@ -295,4 +307,4 @@ def test_a_hinted_look_is_repeated_where_a_job_came_back_to_an_ordered_lane() ->
 
     found = picked(asked={"low_ranks": [0], "low_vts": [11]}, is_hinted=True)
 
-    assert (found["is_again"], found["is_hinted"]) == (True, False)
+    assert (found["must_look_again"], found["is_hinted"]) == (True, False)

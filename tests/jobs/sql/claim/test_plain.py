@@ -51,8 +51,8 @@ def test_a_queue_with_a_single_lane_is_plain() -> None:
 
     found = begun()
 
-    assert (found["is_plain"], found["is_hinted"]) == (True, False)
-    assert found["heads"] == [
+    assert (found["is_plain_queue"], found["is_hinted"]) == (True, False)
+    assert found["first_lanes"] == [
         {"lane": 1, "tenant": "t1", "rank": -3, "vt": 2, "low": 4, "is_ordered": False,
          "is_plain": True},
     ]  # fmt: skip
@@ -68,13 +68,16 @@ def test_a_lane_with_a_rule_is_not_plain(columns: dict[str, Any]) -> None:
 
     found = begun()
 
-    assert ([head["lane"] for head in found["heads"]], found["is_plain"]) == ([1], False)
+    assert ([head["lane"] for head in found["first_lanes"]], found["is_plain_queue"]) == (
+        [1],
+        False,
+    )
 
 
 @pytest.mark.parametrize(
     ("asked", "known", "most"),
-    [({"scopes": ["s"]}, {}, None), ({"tenant": "t1"}, {}, None), ({}, {"is_holding": True}, None),
-     ({}, {}, 3)],
+    [({"scopes": ["s"]}, {}, None), ({"tenant": "t1"}, {}, None),
+     ({}, {"must_not_wait": True}, None), ({}, {}, 3)],
 )  # fmt: skip
 def test_a_claim_with_further_rules_has_no_plain_queues(
     asked: Facts, known: Facts, most: int | None
@@ -82,14 +85,14 @@ def test_a_claim_with_further_rules_has_no_plain_queues(
     add_queue()
     add_lane(1)
 
-    assert begun(asked, most=most, **known)["is_plain"] is False
+    assert begun(asked, most=most, **known)["is_plain_queue"] is False
 
 
 def test_a_queue_with_a_limit_is_not_plain() -> None:
     add_queue(limit_id=add_limit(7, kind=1, concurrency=2))
     add_lane(1)
 
-    assert begun()["is_plain"] is False
+    assert begun()["is_plain_queue"] is False
 
 
 def test_a_queue_with_two_lanes_is_not_plain() -> None:
@@ -99,7 +102,10 @@ def test_a_queue_with_two_lanes_is_not_plain() -> None:
 
     found = begun()
 
-    assert ([head["lane"] for head in found["heads"]], found["is_plain"]) == ([2, 3], False)
+    assert ([head["lane"] for head in found["first_lanes"]], found["is_plain_queue"]) == (
+        [2, 3],
+        False,
+    )
 
 
 def test_lanes_that_are_not_eligible_do_not_count() -> None:
@@ -111,7 +117,7 @@ def test_lanes_that_are_not_eligible_do_not_count() -> None:
 
     found = begun({"version_keys": [0]}, exhausted=[2], reached=[8])
 
-    assert ([head["lane"] for head in found["heads"]], found["is_plain"]) == ([3], True)
+    assert ([head["lane"] for head in found["first_lanes"]], found["is_plain_queue"]) == ([3], True)
 
 
 def test_a_lane_that_opens_ends_the_plain_queue() -> None:
@@ -121,7 +127,10 @@ def test_a_lane_that_opens_ends_the_plain_queue() -> None:
     with transaction.atomic():
         found = begun()
 
-    assert ([head["lane"] for head in found["heads"]], found["is_plain"]) == ([1], False)
+    assert ([head["lane"] for head in found["first_lanes"]], found["is_plain_queue"]) == (
+        [1],
+        False,
+    )
 
 
 def test_a_queue_without_lanes_gives_nothing_once_no_mark_hides_any() -> None:
@@ -136,9 +145,14 @@ def test_the_look_uses_the_heads_once() -> None:
     head = {**HEAD, "is_ordered": False, "is_plain": False}
     add_lane(1)
 
-    found = step("ojs_pick_lanes", request(), state(heads=[head]), None)
+    found = step("ojs_pick_lanes", request(), state(first_lanes=[head]), None)
 
-    assert (found["rank"], found["vt"], found["candidates"], found["heads"]) == (-2, 3, [1], None)
+    assert (found["rank"], found["vt"], found["candidates"], found["first_lanes"]) == (
+        -2,
+        3,
+        [1],
+        None,
+    )
 
 
 # --- the hand-out ---------------------------------------------------------------------------------
@@ -181,7 +195,7 @@ def test_a_plain_lane_gives_the_same_by_both_functions(asked: Facts, need: int) 
     known = {"rank": HEAD["rank"], "vt": HEAD["vt"], "is_hinted": is_hinted, "need": need}
     picks = {"picks": [pick(1, vt=3)], "lanes": [1], "planned": [need], "planned_total": need}
 
-    plain = handed("ojs_hand_out_plain", asked, state(**known, heads=[HEAD]))
+    plain = handed("ojs_hand_out_plain", asked, state(**known, first_lanes=[HEAD]))
 
     assert plain == handed("ojs_hand_out", asked, state(**known, **picks))
     assert len(plain["answer"]) == (1 if is_hinted else min(need, 4))
@@ -219,7 +233,7 @@ def test_a_claim_goes_on_with_the_queues_after_a_plain_one() -> None:
 
 def after(got: int, **known: Any) -> Facts:
     """Go on after a plain lane that gave too few jobs."""
-    found = state(**known, heads=[HEAD])
+    found = state(**known, first_lanes=[HEAD])
     made: Facts = value(f"ojs_after_plain({OF_STATE}, %s)", found, got)
     return made
 
@@ -227,7 +241,7 @@ def after(got: int, **known: Any) -> Facts:
 def test_an_empty_plain_lane_retires() -> None:
     add_lane(1)
 
-    assert after(3)["is_holding"] is True
+    assert after(3)["must_not_wait"] is True
     assert lane_facts(1)["active"] is False
 
 
@@ -241,5 +255,5 @@ def test_a_plain_lane_whose_jobs_cannot_be_taken_is_passed_by(
 
     found = after(got, is_hinted=is_hinted)
 
-    assert (found["exhausted"], found["is_holding"]) == (exhausted, False)
+    assert (found["exhausted"], found["must_not_wait"]) == (exhausted, False)
     assert lane_facts(1)["active"] is True

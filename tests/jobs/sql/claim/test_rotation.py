@@ -42,8 +42,8 @@ def begun(need: int = 4, **members: Any) -> Facts:
 
 def decided(need: int = 4, /, **rotation: Any) -> Facts:
     """Decide the turns of four slots."""
-    facts = {"slots": 4, "stock": [None, 0, None], "keys": [0, 0, 0], "taken": [0, 0, 0],
-             "stored": {"seq": 0}, "is_visited": True, **rotation}  # fmt: skip
+    facts = {"turn_count": 4, "stock": [None, 0, None], "keys": [0, 0, 0], "taken": [0, 0, 0],
+             "stored": {"seq": 0}, "has_looked": True, **rotation}  # fmt: skip
     found: Facts = value(
         f"ojs_rotation_decide({OF_REQUEST}, %s, {OF_ROTATION})",
         asked(), need, orjson.dumps(facts).decode(),
@@ -80,7 +80,7 @@ def test_closed_queues_have_no_stock() -> None:
     found = begun()
 
     assert (found["is_on"], found["is_open"]) == (True, [True, False, True])
-    assert (found["stock"], found["taken"], found["slots"]) == ([None, 0, None], [0, 0, 0], 4)
+    assert (found["stock"], found["taken"], found["turn_count"]) == ([None, 0, None], [0, 0, 0], 4)
 
 
 @pytest.mark.parametrize(
@@ -135,33 +135,33 @@ def test_turns_say_how_many_jobs_each_queue_is_to_give() -> None:
     found = decided()
 
     assert (found["turn_order"], found["wants"]) == ([1, 3, 1, 3], [2, 0, 2])
-    assert (found["is_agreed"], found["is_visited"]) == (False, False)
+    assert (found["is_final"], found["has_looked"]) == (False, False)
 
 
 def test_turns_agree_once_each_queue_gave_what_they_ask_for() -> None:
-    assert decided(taken=[2, 0, 2])["is_agreed"]
+    assert decided(taken=[2, 0, 2])["is_final"]
 
 
 def test_a_round_without_a_look_takes_what_was_given_as_all_there_is() -> None:
-    found = decided(taken=[3, 0, 1], is_visited=False)
+    found = decided(taken=[3, 0, 1], has_looked=False)
 
-    assert (found["wants"], found["is_agreed"]) == ([3, 0, 1], True)
+    assert (found["wants"], found["is_final"]) == ([3, 0, 1], True)
 
 
 @pytest.mark.parametrize(
-    ("need", "stock", "first"),
+    ("need", "stock", "first_position"),
     [(4, [None, 0, None], 0), (3, [None, 0, None], 1), (4, [None, 0, 0], 1)],
 )
 def test_queues_give_at_once_in_the_first_round_of_several(
-    need: int, stock: list[int | None], first: int
+    need: int, stock: list[int | None], first_position: int
 ) -> None:
-    assert decided(need, stock=stock)["first"] == first
+    assert decided(need, stock=stock)["first_position"] == first_position
 
 
 # --- note -----------------------------------------------------------------------------------------
 
 BEFORE: Facts = {"taken": [1, 0, 0], "wants": [3, 0, 1], "is_open": [True, False, True],
-                 "stock": [None, 0, None], "is_visited": False}  # fmt: skip
+                 "stock": [None, 0, None], "has_looked": False}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ def test_a_queue_that_gave_less_than_asked_has_no_more(
     found = noted(BEFORE, needed, position=1, need=need)
 
     assert (found["taken"], found["stock"]) == ([taken, 0, 0], [stock, 0, None])
-    assert (found["is_open"][0], found["is_visited"]) == (stock is None, True)
+    assert (found["is_open"][0], found["has_looked"]) == (stock is None, True)
 
 
 def test_a_best_job_of_another_rank_begins_a_level() -> None:
     levels = {"levels": [1, 2, 3], "level_queues": [1, 2, 3], "level_ends": [None] * 3,
               "level_ranks": [-5, 0, -4]}  # fmt: skip
 
-    found = noted({**BEFORE, **levels}, 4, position=1, need=3, rank=-2, is_moved=True)
+    found = noted({**BEFORE, **levels}, 4, position=1, need=3, rank=-2, has_other_rank=True)
 
     assert (found["levels"], found["level_queues"]) == ([4, 2, 3], [1, 2, 3, 1])
     assert (found["level_ends"], found["level_ranks"]) == ([2, None, None, None], [-5, 0, -4, -2])
@@ -193,8 +193,8 @@ def test_jobs_of_several_queues_at_once_count_for_the_queue_of_each() -> None:
 
     found = noted(BEFORE, 4, position=0, picks=picks)
 
-    assert (found["taken"], found["is_visited"]) == ([3, 0, 1], True)
+    assert (found["taken"], found["has_looked"]) == ([3, 0, 1], True)
 
 
 def test_a_look_at_several_queues_that_found_nothing_is_no_look() -> None:
-    assert noted(BEFORE, 4, position=0, picks=None)["is_visited"] is False
+    assert noted(BEFORE, 4, position=0, picks=None)["has_looked"] is False

@@ -1,26 +1,28 @@
--- ojs_share_locked: decide how many jobs each locked pick gives, and each of `unlocked_lanes`.
+-- ojs_plan_jobs: decide how many jobs each pick gives after the claim has locked lanes. Adds the
+-- `unlocked_lanes` to the picks.
 --
--- It first charges the debts of the locked lanes: the jobs that other claims took from a lane while
--- they could not lock it. Other claims may be serving the `unlocked_lanes`, so their stored virtual
--- times may be too small. The function therefore treats each of them as if it had the largest
--- virtual time of all lanes.
+-- It first adds the debts of the locked lanes to their virtual times: the jobs that other claims
+-- took from a lane without its lock. A single lane keeps its debts, because its virtual time
+-- decides nothing. Other claims may be serving the `unlocked_lanes`, so their stored virtual times
+-- may be too small. The function therefore treats each of them as if it had the largest virtual
+-- time of all lanes.
 -- Locks: the debts of lanes that the claim holds.
-CREATE OR REPLACE FUNCTION ojs_share_locked(claim ojs_claim_state) RETURNS ojs_claim_state
+CREATE OR REPLACE FUNCTION ojs_plan_jobs(claim ojs_claim_state) RETURNS ojs_claim_state
 LANGUAGE plpgsql AS $$
 DECLARE
     v_debt record;
-    v_position int;
+    v_index int;
     v_served_up_to float8;
 BEGIN
-    claim.owes := claim.unlocked_lanes IS NOT NULL;
-    claim.indebted := NULL;
-    IF NOT claim.is_alone THEN
+    claim.records_debts := claim.unlocked_lanes IS NOT NULL;
+    claim.debt_picks := NULL;
+    IF NOT claim.is_single_lane THEN
         FOR v_debt IN DELETE FROM ojs_debt AS t WHERE t.lane_id = ANY (claim.lanes)
                       RETURNING t.lane_id, t.cost
         LOOP
-            v_position := array_position(claim.lanes, v_debt.lane_id);
-            claim.picks[v_position].vt := claim.picks[v_position].vt + v_debt.cost;
-            claim.indebted := claim.indebted || v_position;
+            v_index := array_position(claim.lanes, v_debt.lane_id);
+            claim.picks[v_index].vt := claim.picks[v_index].vt + v_debt.cost;
+            claim.debt_picks := claim.debt_picks || v_index;
         END LOOP;
         IF claim.unlocked_lanes IS NOT NULL THEN
             -- Start each lane at a random offset; otherwise lanes of large weight always go first.

@@ -1,9 +1,9 @@
--- ojs_charge_scopes: add the jobs that the claim is about to hand out to the costs of their
--- tenants. It serves tenants that share over more than the queue (ADR 0018). The charge must equal
--- the number of jobs handed out. So the function first locks and counts the jobs (`counted`). At
--- position 0, ojs_pick_single_lanes has already locked them.
+-- ojs_add_costs: add the jobs that the claim is about to hand out to the costs of their tenants
+-- in the scopes of the queues (ADR 0018). The added costs must equal the jobs handed out. So the
+-- function first locks and counts the jobs (`locked_jobs`). At position 0, ojs_pick_single_lanes
+-- has already locked them.
 -- Locks: the jobs (SKIP LOCKED); the claim holds the locks of the scopes.
-CREATE OR REPLACE FUNCTION ojs_charge_scopes(request ojs_request, claim ojs_claim_state)
+CREATE OR REPLACE FUNCTION ojs_add_costs(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 DECLARE
     v_scopes text[];
@@ -21,7 +21,7 @@ BEGIN
       INTO v_scopes, v_ranks, v_tenants, v_weights
       FROM unnest(claim.picks) WITH ORDINALITY AS x;
     IF claim.position > 0 THEN
-        SELECT array_agg(h.jobs ORDER BY u.ordinality) INTO claim.counted
+        SELECT array_agg(h.jobs ORDER BY u.ordinality) INTO claim.locked_jobs
           FROM unnest(claim.picks) WITH ORDINALITY AS u
          CROSS JOIN LATERAL (
                SELECT count(*)::int AS jobs
@@ -34,8 +34,9 @@ BEGIN
                         ORDER BY z.lane_id, z.seq LIMIT claim.planned[u.ordinality]
                           FOR UPDATE SKIP LOCKED) AS locked) AS h;
     END IF;
-    PERFORM ojs_spend(v_scopes, v_ranks, v_tenants, coalesce(claim.counted, claim.planned), v_weights);
+    PERFORM ojs_spend(v_scopes, v_ranks, v_tenants, coalesce(claim.locked_jobs, claim.planned),
+                      v_weights);
     -- The claim now holds rows of ojs_served, so it must not wait for another claim.
-    claim.is_holding := true;
+    claim.must_not_wait := true;
     RETURN claim;
 END $$
