@@ -55,9 +55,11 @@ Outcome = Callable[[], Answer]  # returns the answer, or raises the problem
 class Watch(Protocol):
     """The waits for the trips of a process."""
 
-    @property
-    def has_room(self) -> bool:
-        """Whether one more trip may begin."""
+    def take_room(self) -> bool:
+        """Reserve the room for a trip before it begins; False if there is none."""
+
+    def give_room(self) -> None:
+        """Return the room of a trip."""
 
     def watch(self, line: Line, arrived: Callable[[], None]) -> None:
         """Call `arrived` when the trip is over."""
@@ -72,8 +74,8 @@ def watch_by(watch: Watch | None) -> None:
     _Watcher.only = watch
 
 
-def _has_room() -> bool:
-    return _Watcher.only is None or _Watcher.only.has_room
+def _take_room() -> bool:
+    return _Watcher.only is None or _Watcher.only.take_room()
 
 
 class Gathering(Generic[Item, Answer]):
@@ -116,17 +118,23 @@ class Gathering(Generic[Item, Answer]):
             self._waiting.append(seat)
             (_crowded if self._under_way else _collecting).add(self)
 
-    def start(self) -> None:
-        """Run collected items, unless too many statements run: then they follow one of these."""
+    def start(self) -> bool:
+        """Run collected items; False if there is no room for a trip.
+
+        If too many statements of the gathering run, the items follow one of these.
+        """
         with self._lock:
             if not self._waiting or self._under_way >= self._at_once:
                 _collecting.discard(self)
                 if self._waiting:
                     _crowded.add(self)
-                return
+                return True
+            if not _take_room():
+                return False
             self._under_way += 1
             group = self._taken(self._most)
         self._launch(group)
+        return True
 
     def start_late(self, now: float) -> None:
         """Run the items that have waited for too long beside the running statement."""
@@ -134,7 +142,7 @@ class Gathering(Generic[Item, Answer]):
             if not self._waiting:
                 _crowded.discard(self)
                 return
-            if self._waiting[0].since + PATIENCE_S > now or not _has_room():
+            if self._waiting[0].since + PATIENCE_S > now or not _take_room():
                 return
             self._under_way += 1
             group = self._taken(self._most)
@@ -165,11 +173,20 @@ class Gathering(Generic[Item, Answer]):
 
     def _launch(self, group: list[_Seat[Item, Answer]]) -> None:
         """Run a group that nobody waits for: watched if possible."""
+        watch = _Watcher.only
         trip = self._begun(group)
-        if trip.line is None or _Watcher.only is None:
+        if watch is None:
             self._lead(self._landed(group, trip))
+            return
+
+        def arrived() -> None:
+            watch.give_room()
+            self._lead(self._landed(group, trip))
+
+        if trip.line is None:
+            arrived()
         else:
-            _Watcher.only.watch(trip.line, lambda: self._lead(self._landed(group, trip)))
+            watch.watch(trip.line, arrived)
 
     def _lead(self, group: list[_Seat[Item, Answer]]) -> None:
         """Run a group, and the groups that gather meanwhile without a thread of their own."""
@@ -274,9 +291,8 @@ def start_collected() -> None:
     """Run the items that threads have collected."""
     while _collecting:
         for gathering in _copied(_collecting):
-            if not _has_room():  # the end of a trip makes room
+            if not gathering.start():  # the end of a trip makes room
                 return
-            gathering.start()
 
 
 def prepare_wait() -> None:

@@ -1,6 +1,7 @@
 """The round trips to the database that the threads of a process watch with their clients."""
 
 import select
+from collections import deque
 from collections.abc import Callable
 
 from jobs.trips import Line
@@ -12,17 +13,25 @@ class Trips:
 
     def __init__(self, epoll: select.epoll, most: int) -> None:
         """Begin without a trip. Each trip has a connection to the database: `most` bounds them."""
-        self._epoll, self._most = epoll, most
+        self._epoll = epoll
         self._watched: dict[int, tuple[Line, Callable[[], None]]] = {}
+        self._room = deque([None] * most)  # one element for each trip that may still begin
 
     def __contains__(self, number: int) -> bool:
         """Return whether a file descriptor is that of a trip."""
         return number in self._watched
 
-    @property
-    def has_room(self) -> bool:
-        """Whether one more trip may begin."""
-        return len(self._watched) < self._most
+    def take_room(self) -> bool:
+        """Reserve the room for a trip before it begins; False if there is none."""
+        try:
+            self._room.pop()
+        except IndexError:
+            return False
+        return True
+
+    def give_room(self) -> None:
+        """Return the room of a trip."""
+        self._room.append(None)
 
     def watch(self, line: Line, arrived: Callable[[], None]) -> None:
         """Call `arrived` in the thread that reads the last part of the answer."""

@@ -107,11 +107,19 @@ class Site:
         self.server = server
         self._port = port
         self.lines: list[Line] = []
+        self._is_stopped = False
 
     def __call__(self) -> Line:
         """Connect a client."""
         self.lines.append(Line(self._port))
         return self.lines[-1]
+
+    def stop(self) -> None:
+        """Stop the server, once."""
+        if not self._is_stopped:
+            self._is_stopped = True
+            self.server.drain()
+            self.server.stop()
 
 
 Connect = Callable[..., Site]
@@ -131,11 +139,11 @@ def serving(gate: Gate) -> Iterator[Connect]:
     over = threading.Event()
     started: list[tuple[Site, threading.Thread]] = []
 
-    def serve(tls: ssl.SSLContext | None = None, **limits: int) -> Site:
+    def serve(tls: ssl.SSLContext | None = None, application: Any = gate, **limits: int) -> Site:
         listener = socket.create_server(("127.0.0.1", 0), backlog=2_048)
         site = Site(
             Server(
-                gate,
+                application,
                 [listener],
                 threads=THREADS,
                 limits=Limits(**{"max_body_bytes": 100_000, **limits}),
@@ -162,5 +170,4 @@ def serving(gate: Gate) -> Iterator[Connect]:
         for line in site.lines:
             line.sock.close()
         looking.join()
-        site.server.drain()
-        site.server.stop()
+        site.stop()
