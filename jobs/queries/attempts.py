@@ -8,7 +8,7 @@ import orjson
 
 from jobs.domain import jsonio
 from jobs.domain.job import Job
-from jobs.queries.base import run, run_pooled
+from jobs.queries.base import run, run_hot, run_pooled
 
 
 def jobs(ids: Sequence[str]) -> dict[str, Job]:
@@ -130,6 +130,12 @@ def failures(ids: Sequence[str]) -> dict[str, Attempt]:
 def overdue(batch: int) -> list[Attempt]:
     """Read attempts whose lease or execution time ran out."""
     return [Attempt(str(row[0]), *row[1:]) for row in run("overdue", {"batch": batch})]
+
+
+def next_overdue_ms() -> int | None:
+    """Return milliseconds until the next lease or execution time ends; None: no job is active."""
+    rows = run_hot("next_overdue", {})
+    return int(rows[0][0]) if rows else None
 
 
 def orphans(silence_ms: int, batch: int) -> list[Attempt]:
