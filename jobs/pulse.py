@@ -25,6 +25,7 @@ from jobs.extensions import Loop
 LOOK_S = 0.1
 QUIET_S: Final = 2.0  # without an event, after which looks are rarer
 QUIET_LOOKS: Final = 2.5  # times LOOK_S between rarer looks
+FACTS_S = 0.5  # at least between two looks at the facts of a loop that are not in each look
 REST_S: Final = 30.0  # the longest rest
 
 
@@ -73,8 +74,8 @@ class _Rest:
 
     def needs_look(self, at: float) -> bool:
         """Return whether to look at the facts that this loop waits for."""
-        least = max(self.least_until, self.looked_at + self.loop.interval_ms / 1000)
-        return self.is_stale and at >= least
+        pause_s = max(self.loop.interval_ms / 1000, 0.0 if self.loop.due_in_look else FACTS_S)
+        return self.is_stale and at >= max(self.least_until, self.looked_at + pause_s)
 
 
 class Pulse:
@@ -186,11 +187,14 @@ class Pulse:
         for rest in stale:
             rest.looked_at = at
             rest.is_stale = False
-            if rest.loop.due_in_look:
-                rest.end_when_due(getattr(now, rest.loop.due_in_look))
-            elif rest.loop.due_in_ms is not None:
-                rest.end_when_due(rest.loop.due_in_ms())
-        self._look_for_rows([rest for rest in stale if rest.until == inf])
+        self._look_for_rows(stale)
+        for rest in stale:
+            loop = rest.loop
+            if loop.due_in_look:
+                rest.end_when_due(getattr(now, loop.due_in_look))
+            elif loop.due_in_ms is not None:
+                is_empty = loop.while_rows_of and not rest.has_rows
+                rest.end_when_due(None if is_empty else loop.due_in_ms())
         for rest in rests:
             if rest.until == inf and at >= rest.least_until and self._has_work(rest, now):
                 rest.end()

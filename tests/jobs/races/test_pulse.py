@@ -37,6 +37,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
     """Return a function that starts a loop which, once at rest, rests until it is woken."""
     monkeypatch.setattr(pulse, "REST_S", 600.0)
     monkeypatch.setattr(pulse, "LOOK_S", 0.005)
+    monkeypatch.setattr(pulse, "FACTS_S", 0.0)
     runners: list[LoopRunner] = []
 
     def start(work: Callable[[], int] = lambda: 0, **options: object) -> Counted:

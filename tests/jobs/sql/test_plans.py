@@ -32,7 +32,6 @@ from jobs.models import (
     FoldPosition,
     Job,
     Lease,
-    LogPosition,
     LoopTick,
     Ready,
     Worker,
@@ -351,7 +350,7 @@ DRIFTS = [
 
 def lines(sample: float) -> None:
     """Read the events of log lines, of all kinds, from the middle of the event record."""
-    place = LogPosition(stamp=str(EARLIER.stamp), seq=0)
+    place = queries.LogPlace(str(EARLIER.stamp), 0)
     kinds = wanted_kinds(lambda _level: True)
     queries.recorded(place, {"kinds": kinds, "thinned": kinds, "sample": sample}, BATCH)
 
