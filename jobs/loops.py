@@ -61,8 +61,8 @@ CORE = (
     Loop("replay", replay_once, 60_000),
     Loop("stall", stall, 10_000),
     Loop("statistics", refresh_statistics, 1000, reads_events=True),
-    Loop("forget_answers", forget_answers, 10_000),
-    Loop("retention", retain, 5000, rest_ms=20, reads_events=True),
+    Loop("forget_answers", forget_answers, 60_000),
+    Loop("retention", retain, 10_000, rest_ms=20, reads_events=True),
 )
 
 

@@ -22,9 +22,7 @@ from django.db import connections
 from jobs import queries
 from jobs.extensions import Loop
 
-LOOK_S = 0.1
-QUIET_S: Final = 2.0  # without an event, after which looks are rarer
-QUIET_LOOKS: Final = 2.5  # times LOOK_S between rarer looks
+LOOK_S = 0.25
 FACTS_S = 0.5  # at least between two looks at the facts of a loop that are not in each look
 REST_S: Final = 30.0  # the longest rest
 
@@ -75,7 +73,7 @@ class _Rest:
     def needs_look(self, at: float) -> bool:
         """Return whether to look at the facts that this loop waits for."""
         pause_s = max(self.loop.interval_ms / 1000, 0.0 if self.loop.due_in_look else FACTS_S)
-        return self.is_stale and at >= max(self.least_until, self.looked_at + pause_s)
+        return self.is_stale and at >= self.looked_at + pause_s
 
 
 class Pulse:
@@ -87,7 +85,6 @@ class Pulse:
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._looked: queries.Look | None = None
-        self._changed_at = monotonic()
         self._events = 0
         self._until = 0  # events may become visible until all transactions below have ended
         self._rests: dict[str, _Rest] = {}  # by the name of the loop
@@ -113,8 +110,7 @@ class Pulse:
             except Exception:  # the loops report it
                 connections.close_all()
                 self._wake_all()
-            is_quiet = monotonic() - self._changed_at > QUIET_S
-            pause = min(LOOK_S * QUIET_LOOKS if is_quiet else LOOK_S, self._note_s)
+            pause = min(LOOK_S, self._note_s)
         connections.close_all()
 
     def stop(self) -> None:
@@ -170,7 +166,6 @@ class Pulse:
         if is_new:
             # an event may be stamped with the next id: see models.Event
             self._until = now.next_id + 1
-            self._changed_at = monotonic()
         if is_new or self._until:
             self._events += 1
         if self._until and now.oldest_id >= self._until:
@@ -196,8 +191,8 @@ class Pulse:
                 is_empty = loop.while_rows_of and not rest.has_rows
                 rest.end_when_due(None if is_empty else loop.due_in_ms())
         for rest in rests:
-            if rest.until == inf and at >= rest.least_until and self._has_work(rest, now):
-                rest.end()
+            if rest.until == inf and self._has_work(rest, now):
+                rest.end_when_due(0)
 
     def _look_for_rows(self, rests: list[_Rest]) -> None:
         waiting = [rest for rest in rests if rest.loop.while_rows_of]

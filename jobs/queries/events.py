@@ -147,15 +147,10 @@ def log_position() -> LogPlace | None:
     return LogPlace._make(rows[0]) if rows else None
 
 
-def log_reached(before: LogPlace, read: Read) -> None:
+def log_reached(before: LogPlace, after: LogPlace) -> None:
     """Move the position behind a batch, unless another process has moved it."""
-    params = {
-        "was_stamp": before.stamp,
-        "was_seq": before.seq,
-        "stamp": read.stamp,
-        "seq": read.seq,
-    }
-    run_hot("log_reached", params)
+    was = {"was_stamp": before.stamp, "was_seq": before.seq}
+    run_hot("log_reached", {**was, "stamp": after.stamp, "seq": after.seq})
 
 
 def log_begin() -> None:

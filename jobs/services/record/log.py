@@ -36,7 +36,7 @@ def log(batch: int = BATCH) -> int:
         return 0
     _write([line for event in read.events if (line := line_of(event)) is not None])
     # nothing is locked while lines are written: their reader may be slow
-    queries.log_reached(position, read)
+    queries.log_reached(position, queries.LogPlace(read.stamp, read.seq))
     return read.looked_at
 
 

@@ -53,8 +53,9 @@ from jobs.services.outcome import dead_letter, progress, promote
 from jobs.services.outcome.ack import Ack, ack, ack_all
 from jobs.services.outcome.activate import activate
 from jobs.services.outcome.cancel import cancel
-from jobs.services.outcome.expire import expire
+from jobs.services.outcome.expire import expire, expiry_in_ms
 from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.reap import overdue_in_ms
 from jobs.services.outcome.stall import stall
 from jobs.services.read.find import Wanted, find, find_jobs
 from jobs.services.read.show import show
@@ -451,7 +452,13 @@ CALLS: dict[str, Callable[[], object]] = {
     "minutes": lambda: queries.minutes("q0", 60),
     "note": lambda: queries.note(71, "q0", {"depth": 1}),
     "name_queues": queries.name_queues,
-    "next due": promote.due_in_ms,
+    "next_due": promote.due_in_ms,
+    "next_overdue": overdue_in_ms,
+    "next_expiry": expiry_in_ms,
+    "next_death": lambda: queries.next_death_ms(1, 1),
+    "log_position": queries.log_position,
+    "log_reached": lambda: queries.log_reached(queries.LogPlace("1", 0), queries.LogPlace("2", 0)),
+    "draining": queries.draining,
     "orphans": lambda: queries.orphans(1, 1000),
     "outgrown": refresh_statistics,
     "override_limit": lambda: limits.override("k1", POLICY, None, Caller("test", "t0")),
