@@ -1,5 +1,5 @@
--- next_death: in how many milliseconds a worker may be marked dead, a job of a dead worker returned, or a
--- worker forgotten; null: never. Silence ends the first two, see bury.sql and orphans.sql, and
+-- next_death: in how many milliseconds a worker may be marked dead, a job of a dead worker returned, or
+-- a worker forgotten; null: never. Silence ends the first two, see bury.sql and orphans.sql, and
 -- `forgotten_ms` the last, see forget.sql.
 SELECT (extract(epoch FROM least(
            (SELECT min(w.last_heartbeat_at) FROM ojs_worker AS w
@@ -14,4 +14,5 @@ SELECT (extract(epoch FROM least(
                + %(silence_ms)s::bigint * interval '1 millisecond',
            (SELECT min(coalesce(w.last_heartbeat_at, w.started_at)) FROM ojs_worker AS w
              WHERE w.last_heartbeat_at IS NOT NULL OR w.directive = 0)
-               + %(forgotten_ms)s::bigint * interval '1 millisecond') - clock_timestamp()) * 1000)::bigint
+               + %(forgotten_ms)s::bigint * interval '1 millisecond')
+           - clock_timestamp()) * 1000)::bigint

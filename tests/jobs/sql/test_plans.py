@@ -135,6 +135,7 @@ MAY_READ: dict[str, int] = {
     "feed": SOME,  # of a job: the events of other jobs between them
     "aggregate_events": 5_000,  # events since the last aggregation
     "forget": SOME,  # workers
+    "next_death": SOME,  # workers
     "adopt": 20_000,  # active jobs
     "drifts": 40_000,  # all live jobs; the lanes of each state, counts, unaggregated events
     "size_drifts": 40_000,  # all waiting jobs and their sizes; lanes, counts, events as above
