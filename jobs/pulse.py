@@ -42,6 +42,7 @@ class _Rest:
     least_until: float
     seen: "Seen"  # when the last run began
     until: float = inf
+    is_over: bool = False
     is_stale: bool = True  # a transaction began or ended since the last look at the facts
     looked_at: float = -inf
     has_rows: bool = False
@@ -50,24 +51,22 @@ class _Rest:
     def wait(self) -> None:
         """Wait until the end."""
         latest = monotonic() + REST_S
-        while (left := min(self.until, latest) - monotonic()) > 0:
+        while not self.is_over and (left := min(self.until, latest) - monotonic()) > 0:
             self.changed.wait(left)
             self.changed.clear()
 
     def end(self) -> None:
         """End now."""
-        self.until = -inf
+        self.is_over = True
         self.changed.set()
 
     def end_when_due(self, due_ms: int | None) -> None:
         """End in so many milliseconds, not before the shortest rest; None: nothing is due."""
         before = self.until
-        if before == -inf:
-            return
-        self.until = (
+        self.until = until = (
             inf if due_ms is None else max(self.least_until, monotonic() + (due_ms + 1) / 1000)
         )
-        if self.until < before:
+        if until < before:
             self.changed.set()
 
     def needs_look(self, at: float) -> bool:
