@@ -17,14 +17,14 @@ from django.db import close_old_connections, connections
 from jobs import extensions, queries, spans
 from jobs.extensions import Loop, OperationsHooks
 from jobs.metrics import observe_tick
-from jobs.pulse import Pulse
+from jobs.pulse import Pulse, Seen
 from jobs.services.enqueue.backpressure import watch_pressure
 from jobs.services.enqueue.idempotency import forget_answers
 from jobs.services.health.health import forget_loops_except
 from jobs.services.operate.queue_removal import drain
-from jobs.services.outcome.expire import expire
+from jobs.services.outcome.expire import expire, expiry_in_ms
 from jobs.services.outcome.promote import due_in_ms, promote
-from jobs.services.outcome.reap import reap, reap_dead_workers
+from jobs.services.outcome.reap import death_in_ms, overdue_in_ms, reap, reap_dead_workers
 from jobs.services.outcome.replay import replay_once
 from jobs.services.outcome.retain import retain
 from jobs.services.outcome.stall import stall
@@ -41,17 +41,18 @@ logger = logging.getLogger("ojs.loops")
 FOLLOW_S = 1.0  # how often a standby tries to take the lock
 RETRY_S, LONGEST_RETRY_S = 1.0, 5.0  # pause after the first failure, and after many
 RESTS = 10  # a pause lasts up to so many times the run before: see Loop.longest_ms
+SOON_S = 0.001  # pause of a loop with due times after a run that changed rows
 NOTE_S = 5.0  # how often a leader stores that its loop runs
 
 CORE = (
-    Loop("promote", promote, 100, due_in_ms, while_rows_of=("ojs_later",)),
-    Loop("reap", reap, 250, while_rows_of=("ojs_lease",)),
-    Loop("reap_dead_workers", reap_dead_workers, 1000, while_rows_of=("ojs_worker",)),
-    Loop("expire", expire, 250, while_rows_of=("ojs_ready", "ojs_later")),
+    Loop("promote", promote, 100, due_in_ms, "due_ms", while_rows_of=("ojs_later",)),
+    Loop("reap", reap, 250, overdue_in_ms, "overdue_ms"),
+    Loop("reap_dead_workers", reap_dead_workers, 1000, death_in_ms),
+    Loop("expire", expire, 250, expiry_in_ms, "expiry_ms"),
     # Each run makes a new version of every changed counter, one per tenant and state. These
     # versions stay while a snapshot is held, and the next runs read all of them. So a run is not
     # repeated at once for newer events, and a long run is followed by a long pause.
-    Loop("fold", aggregate_unread, 500, full=BATCH // 2, longest_ms=2000, reads_events=True),
+    Loop("fold", aggregate_unread, 1000, full=BATCH // 2, longest_ms=2000, reads_events=True),
     Loop("log", log, 500, full=LINES, reads_events=True),
     Loop("heal", heal, 1000, while_rows_of=("ojs_ready",)),
     Loop("reconcile", reconcile_once, 300_000),
@@ -60,8 +61,8 @@ CORE = (
     Loop("replay", replay_once, 60_000),
     Loop("stall", stall, 10_000),
     Loop("statistics", refresh_statistics, 1000, reads_events=True),
-    Loop("forget_answers", forget_answers, 10_000),
-    Loop("retention", retain, 5000, rest_ms=20),
+    Loop("forget_answers", forget_answers, 60_000),
+    Loop("retention", retain, 10_000, rest_ms=20, reads_events=True),
 )
 
 
@@ -131,10 +132,9 @@ class LoopRunner:
         noted = -NOTE_S
         idle = 0  # runs in turn that found nothing
         while not self._stop.is_set():
-            began, events = monotonic(), self._pulse.events
-            due_ms = _due_ms(loop)
+            began, seen = monotonic(), self._pulse.seen
             changed = 0
-            for rows in self._run_batches(loop) if due_ms <= 0 else (0,):
+            for rows in self._run_batches(loop):
                 changed += rows
                 if monotonic() - noted >= NOTE_S:  # also within a long run: the loop works
                     queries.tick(loop.name)
@@ -145,16 +145,19 @@ class LoopRunner:
             idle = 0 if changed else idle + 1
             least = min(loop.longest_ms / 1000, took * RESTS)
             with self._pulse.paused(loop.name):
-                self._stop.wait(max(least, _pause_s(loop, due_ms)))
-                if idle > 1:  # the last run saw all that was there when the run before it ended
-                    self._rest(loop, events)
+                self._pause(loop, seen, least, idle)
             noted = monotonic()
 
-    def _rest(self, loop: Loop, events: int) -> None:
-        if loop.reads_events:
-            self._pulse.wait_for_events(events)
-        elif loop.while_rows_of:
-            self._pulse.wait_for_rows(loop.name, loop.while_rows_of)
+    def _pause(self, loop: Loop, seen: Seen, least_s: float, idle: int) -> None:
+        interval_s = loop.interval_ms / 1000
+        if loop.due_in_ms is not None:
+            # a due row that the run left is locked, or cannot change now
+            self._pulse.rest(loop, interval_s if idle else SOON_S, seen)
+        elif idle > 1 and (loop.reads_events or loop.while_rows_of):
+            # the last run saw all that was there when the run before it ended
+            self._pulse.rest(loop, max(least_s, interval_s), seen)
+        else:
+            self._stop.wait(max(least_s, interval_s))
 
     def _run_batches(self, loop: Loop) -> Iterator[int]:
         """Run batches until one is not full; yields the rows that each changed."""
@@ -168,19 +171,3 @@ class LoopRunner:
 
 def _traced(loop: Loop) -> Loop:
     return replace(loop, run=spans.traced_loop(loop.name, loop.run))
-
-
-def _due_ms(loop: Loop) -> int:
-    """Return how long no row is due: an idle run is this one statement."""
-    if loop.due_in_ms is None:
-        return 0
-    due = loop.due_in_ms()
-    return loop.interval_ms if due is None else due
-
-
-def _pause_s(loop: Loop, due_ms: int) -> float:
-    if loop.due_in_ms is None:
-        return loop.interval_ms / 1000
-    if due_ms <= 0:  # the due rows are done
-        due_ms = _due_ms(loop)
-    return min(loop.interval_ms, max(1, due_ms)) / 1000

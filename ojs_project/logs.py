@@ -78,7 +78,8 @@ class LineHandler(logging.StreamHandler[Any]):
         """Write lines of a logger, in whole lines; False: only records can be written."""
         if self.filters or not isinstance(self.formatter, JsonFormatter | TextFormatter):
             return False
-        line_of, names = self.formatter.line, logging.getLevelName
+        line_of = self.formatter.line
+        named: dict[int, str] = {}  # levels
         with self.lock or nullcontext():
             text: list[str] = []
             size = 0
@@ -86,9 +87,11 @@ class LineHandler(logging.StreamHandler[Any]):
                 level = one.level
                 if level < self.level:
                     continue
+                if level not in named:
+                    named[level] = logging.getLevelName(level)
                 at = one.at
                 head = Head(
-                    at.timestamp(), at.microsecond // 1000, level, names(level), name, one.name
+                    at.timestamp(), at.microsecond // 1000, level, named[level], name, one.name
                 )
                 line = line_of(head, one.facts) + self.terminator
                 length = len(line) if line.isascii() else len(line.encode(errors="replace"))
@@ -201,12 +204,14 @@ def _of_logger(named: dict[str, str], name: str) -> str | None:
 
 def _facts(facts: Mapping[str, Any]) -> str:
     """Render facts; in most lines one look at the whole text proves that all of them are plain."""
-    shown = [fact for fact in facts.items() if fact[0] != "category"]
     if PLAIN_TYPES.issuperset(map(type, facts.values())):
-        text = "".join([f" {name}={value}" for name, value in shown])
+        shown = [f" {name}={value}" for name, value in facts.items() if name != "category"]
+        text = "".join(shown)
         if _are_plain(text, len(shown)):
             return text
-    return "".join([f" {name}={_plain(value)}" for name, value in shown])
+    return "".join(
+        [f" {name}={_plain(value)}" for name, value in facts.items() if name != "category"]
+    )
 
 
 def _are_plain(text: str, number: int) -> bool:

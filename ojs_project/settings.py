@@ -185,7 +185,7 @@ Q_CLUSTER = {
     "ack_failures": True,
     "catch_up": False,
     "bulk": 1,
-    "poll": 1,  # seconds between checks for a task
+    "poll": 2,  # seconds between checks for a task
     "guard_cycle": 2,  # seconds between looks at its processes
     "save_limit": 1000,
     "label": "Operator tasks",

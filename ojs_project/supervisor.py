@@ -6,6 +6,7 @@ There is one thread, and signal handlers only count: a handler without locks can
 import contextlib
 import logging
 import os
+import select
 import signal
 import subprocess
 import time
@@ -18,6 +19,7 @@ from jobs.worker.tether import tied
 logger = logging.getLogger("ojs.quickstart")
 
 TICK_S = 0.1
+LOOK_S = 1.0  # between looks at services that run; a signal ends the pause
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
 HEALTHY_S = 30.0  # after this lifetime, a service restarts without a longer pause
 HURRY_S = 2.0  # from the second signal to the kill
@@ -96,6 +98,10 @@ class _Life:
     due_at: float | None = None
 
 
+def _never() -> bool:
+    return False
+
+
 class Supervisor:
     """Keeps services running until a signal; ends them in reverse order of start."""
 
@@ -103,6 +109,7 @@ class Supervisor:
         """Create a supervisor without services."""
         self._services: list[tuple[Service, _Life]] = []
         self._signals = 0
+        self._woken: int | None = None  # gets a byte for each signal
 
     @property
     def is_over(self) -> bool:
@@ -118,6 +125,11 @@ class Supervisor:
         """Let SIGINT and SIGTERM end `watch` instead of this process."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._count)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)  # it ends a pause, no more
+        self._woken, waking = os.pipe()
+        for end in (self._woken, waking):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
 
     def _count(self, _number: int, _frame: object) -> None:
         self._signals += 1
@@ -128,13 +140,21 @@ class Supervisor:
         if not is_running:
             service.start()
 
-    def watch(self, until: Callable[[], bool] = lambda: False) -> None:
+    def watch(self, until: Callable[[], bool] = _never) -> None:
         """Restart services that end by themselves, until a signal comes or `until` holds."""
         while not self.is_over and not until():
             for service, life in self._services:
                 if not service.is_alive():
                     self._revive(service, life)
+            is_busy = any(life.due_at is not None for _, life in self._services)
+            self._wait(TICK_S if is_busy or until is not _never else LOOK_S)
+
+    def _wait(self, seconds: float) -> None:
+        """Pause until a signal; without `follow_signals` for a moment."""
+        if self._woken is None:
             time.sleep(TICK_S)
+        elif select.select([self._woken], [], [], seconds)[0]:
+            os.read(self._woken, 4096)
 
     def _revive(self, service: Service, life: _Life) -> None:
         now = time.monotonic()

@@ -119,7 +119,7 @@ class Versioning(EnqueueHooks, ClaimHooks, ConfigurationHooks, ReportHooks, Oper
     def loops(self) -> Iterable[Loop]:
         """Return the loops for held versions, canaries and redrawings."""
         return (
-            Loop("held_versions", held.watch, 5_000, longest_ms=60_000),
+            Loop("held_versions", held.watch, 5_000, longest_ms=60_000, while_rows_of=held.TABLES),
             Loop("canaries", canaries.watch, 5_000),
             Loop("redraw", redraw.redraw, 1_000, while_rows_of=redraw.TABLES),
         )

@@ -11,6 +11,8 @@ from webhooks.services.relay import relay, unread_from
 from webhooks.services.send import Sender
 from webhooks.services.subscriptions import alerts, reseal
 
+SUBSCRIBED = ("ojs_webhook_subscription",)
+
 sender = Sender()
 
 
@@ -34,7 +36,7 @@ class WebhooksExtension(ReportHooks, OperationsHooks):
     def loops(self) -> Iterable[Loop]:
         """Relay events, send due deliveries and remove old deliveries."""
         return (
-            Loop("webhooks_relay", relay, 250, reads_events=True),
+            Loop("webhooks_relay", relay, 250, reads_events=True, while_rows_of=SUBSCRIBED),
             Loop("webhooks_send", sender.run_once, 200, while_rows_of=("ojs_webhook_delivery",)),
             Loop("webhooks_forget", delete_expired_deliveries, 60_000),
         )

@@ -16,9 +16,10 @@ class Loop:
     name: str
     run: Callable[[], int]
     interval_ms: int
-    # Returns in how many ms the next row is due, None: no row waits. The loop calls it before each
-    # run and skips the run while no row is due.
+    # Returns in how many ms the next row is due, None: no row waits. After a run the loop rests
+    # until then. Writes may change the time, so it is read again, at most once per interval.
     due_in_ms: Callable[[], int | None] | None = None
+    due_in_look: str = ""  # the member of queries.Look that has the same number
     full: int = 1  # rows of a full batch, which the next one follows at once
     longest_ms: int = 0  # up to this: a pause is ten times as long as the run before it
     rest_ms: int = 0  # between batches, for work that must not slow down other work

@@ -8,7 +8,7 @@ import orjson
 
 from jobs.domain.job import Job
 from jobs.domain.wire import jsonio
-from jobs.queries.base import begin_one, run, run_pooled
+from jobs.queries.base import begin_one, run, run_hot, run_pooled
 from jobs.trips import Trip
 
 
@@ -153,6 +153,12 @@ def failures(ids: Sequence[str]) -> dict[str, Attempt]:
 def overdue(batch: int) -> list[Attempt]:
     """Read attempts whose lease or execution time ran out."""
     return [Attempt(str(row[0]), *row[1:]) for row in run("overdue", {"batch": batch})]
+
+
+def next_overdue_ms() -> int | None:
+    """Return milliseconds until the next lease or execution time ends; None: no job is active."""
+    rows = run_hot("next_overdue", {})
+    return int(rows[0][0]) if rows else None
 
 
 def orphans(silence_ms: int, batch: int) -> list[Attempt]:

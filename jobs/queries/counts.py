@@ -8,7 +8,7 @@ from django.db import connection
 
 from jobs.domain.record.dispatches import Started
 from jobs.domain.record.periods import BY_SECOND_MS, DISPATCH_SPANS, SPANS
-from jobs.queries.base import as_json, run
+from jobs.queries.base import as_json, run, run_hot
 
 
 def aggregate_events(
@@ -34,7 +34,7 @@ def aggregate_events(
 
 def has_unread() -> bool:
     """Return whether events wait for the aggregation, or its position is not set yet."""
-    return bool(run("has_unread", {})[0][0])
+    return bool(run_hot("has_unread", {})[0][0])
 
 
 class Drift(NamedTuple):

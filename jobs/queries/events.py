@@ -10,8 +10,8 @@ from django.db import connection
 
 from jobs.domain.record.loglines import Recorded
 from jobs.domain.record.place import FIRST, SEQ_MASK, Place
-from jobs.models import Event, LogPosition
-from jobs.queries.base import as_json, run
+from jobs.models import Event
+from jobs.queries.base import as_json, run, run_hot
 
 
 def note(kind: int, queue: str | None, data: Mapping[str, Any]) -> None:
@@ -110,6 +110,13 @@ def missed(stamp: int, sent: Iterable[int], limit: int) -> dict[int, int]:
 DATA = Recorded._fields.index("data")
 
 
+class LogPlace(NamedTuple):
+    """The position of the loop `log`."""
+
+    stamp: str
+    seq: int
+
+
 class Read(NamedTuple):
     """A batch of the record: its end, the number of events, and the requested events."""
 
@@ -119,9 +126,10 @@ class Read(NamedTuple):
     events: list[Recorded]
 
 
-def recorded(after: LogPosition, params: Mapping[str, Any], batch: int) -> Read | None:
+def recorded(after: LogPlace, params: Mapping[str, Any], batch: int) -> Read | None:
     """Read events for log lines behind a position; None: there are none."""
-    rows = run("log", {**params, "stamp": str(after.stamp), "seq": after.seq, "batch": batch})
+    given = {**params, "stamp": after.stamp, "seq": after.seq, "batch": batch}
+    rows = run_hot("log", given)
     if not rows:
         return None
     stamp, seq, looked_at = rows[0][:3]
@@ -131,6 +139,18 @@ def recorded(after: LogPosition, params: Mapping[str, Any], batch: int) -> Read 
 def _recorded(row: Sequence[Any]) -> Recorded:
     data = orjson.loads(row[DATA]) if row[DATA] else {}
     return Recorded._make((*row[:DATA], data, *row[DATA + 1 :]))
+
+
+def log_position() -> LogPlace | None:
+    """Return the position behind the events that have their lines, None without one."""
+    rows = run_hot("log_position", {})
+    return LogPlace._make(rows[0]) if rows else None
+
+
+def log_reached(before: LogPlace, after: LogPlace) -> None:
+    """Move the position behind a batch, unless another process has moved it."""
+    was = {"was_stamp": before.stamp, "was_seq": before.seq}
+    run_hot("log_reached", {**was, "stamp": after.stamp, "seq": after.seq})
 
 
 def log_begin() -> None:

@@ -4,9 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import starmap
 from typing import Any, NamedTuple
 
-from django.db import connection
-
-from jobs.queries.base import as_json, run
+from jobs.queries.base import as_json, run, run_hot
 
 
 def promote(batch: int) -> int:
@@ -114,12 +112,11 @@ def reroute(jobs: Sequence[Mapping[str, Any]]) -> set[str]:
 
 def next_due_ms() -> int | None:
     """Return milliseconds until the next waiting job is due; None: none, or maintenance."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT (extract(epoch FROM due_at - clock_timestamp()) * 1000)::bigint"
-            " FROM ojs_later WHERE due_at IS NOT NULL AND NOT EXISTS (SELECT 1"
-            " FROM ojs_maintenance AS m WHERE ojs_in_force(m.ends_at))"
-            " ORDER BY due_at LIMIT 1"
-        )
-        row = cursor.fetchone()
-    return int(row[0]) if row else None
+    rows = run_hot("next_due", {})
+    return int(rows[0][0]) if rows else None
+
+
+def next_expiry_ms() -> int | None:
+    """Return milliseconds until the next waiting job expires; None: none does."""
+    left: int | None = run_hot("next_expiry", {})[0][0]
+    return left

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from jobs.domain.errors import Conflict
 from jobs.domain.record.dispatches import OpenQueue
-from jobs.queries.base import as_json, run
+from jobs.queries.base import as_json, run, run_hot
 
 TRIES: Final = 10  # how often a concurrently deleted queue is made again
 
@@ -66,7 +66,12 @@ def depths(queues: Sequence[str] | None = None) -> dict[str, dict[int, int]]:
 
 def name_queues() -> list[str]:
     """Make deleted queues again that hold jobs; returns their names."""
-    return [row[0] for row in run("name_queues", {})]
+    return [row[0] for row in run_hot("name_queues", {})]
+
+
+def draining() -> list[tuple[str, str | None]]:
+    """Return the queues that drain, each with the queue that its jobs move to."""
+    return run_hot("draining", {})
 
 
 def asleep() -> list[tuple[int, int]]:

@@ -63,11 +63,18 @@ def tick(*loops: str) -> None:
 
 
 class Look(NamedTuple):
-    """A look at the database, see `look.sql`: equal looks have no writing transaction between."""
+    """A look at the database, see `look.sql`."""
 
     snapshot: str
     event: int
     version: int
+    due_ms: int | None
+    overdue_ms: int | None
+    expiry_ms: int | None
+
+    def is_as(self, other: "Look") -> bool:
+        """Return whether no transaction that writes began or ended between two looks."""
+        return self[:3] == other[:3]
 
     @property
     def oldest_id(self) -> int:
@@ -81,7 +88,7 @@ class Look(NamedTuple):
 
 
 def look() -> Look:
-    """Look at the running transactions, the events and the configuration."""
+    """Look at the running transactions, the events, the configuration and due times."""
     return Look._make(run_hot("look", {})[0])
 
 
@@ -108,9 +115,17 @@ def reset(tables: Sequence[str]) -> None:
 
 
 def lead(key: int) -> bool:
-    """Take the session lock of a loop, kept until this connection ends."""
+    """Take the session lock of a loop, kept until this connection ends.
+
+    From then on, the connection plans each prepared statement once: the parameters of loops hardly
+    differ, and planning an aggregation takes as long as running it.
+    """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(20266604, %s)", [key])
+        cursor.execute(
+            "SELECT pg_try_advisory_lock(20266604, %s),"
+            " set_config('plan_cache_mode', 'force_generic_plan', false)",
+            [key],
+        )
         return bool(cursor.fetchone()[0])
 
 

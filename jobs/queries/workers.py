@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from jobs.domain.dispatch.claim import Declaration
-from jobs.queries.base import run
+from jobs.queries.base import run, run_hot
 
 
 class Beat(NamedTuple):
@@ -38,6 +38,13 @@ def bury(silence_ms: int, batch: int) -> list[str]:
 def forget(silence_ms: int, batch: int) -> int:
     """Remove workers that were silent for long; returns how many."""
     return len(run("forget", {"silence_ms": silence_ms, "batch": batch}))
+
+
+def next_death_ms(silence_ms: int, forgotten_ms: int) -> int | None:
+    """Return milliseconds until `bury`, `orphans` or `forget` may find a row; None: never."""
+    params = {"silence_ms": silence_ms, "forgotten_ms": forgotten_ms}
+    left: int | None = run_hot("next_death", params)[0][0]
+    return left
 
 
 class WorkerRow(NamedTuple):

@@ -40,6 +40,8 @@ class InFlight:
         self._pace = Pace()
         self._ended = 0  # attempts so far
         self._window = concurrency * 2  # how many jobs to hold
+        self._is_over = False
+        self._begins: threading.Event | None = None  # of a thread that waits for an attempt
 
     # --- held jobs
 
@@ -113,8 +115,31 @@ class InFlight:
                     continue
                 entry = Running(context, threading.get_ident(), monotonic() + job.timeout_ms / 1000)
                 self._running[entry.thread_id] = entry
+                if self._begins is not None:
+                    self._begins.set()
                 return entry
         return None
+
+    def is_busy(self) -> bool:
+        """Return whether an attempt runs."""
+        return bool(self._running)
+
+    def wait_for_attempt(self) -> None:
+        """Wait until an attempt runs, or until `end_wait`; for one thread."""
+        with self._lock:
+            if self._running or self._is_over:
+                return
+            begins = self._begins = threading.Event()
+        begins.wait()
+        with self._lock:
+            self._begins = None
+
+    def end_wait(self) -> None:
+        """End the wait for an attempt; later waits end at once."""
+        with self._lock:
+            self._is_over = True
+            if self._begins is not None:
+                self._begins.set()
 
     def finish(self, entry: Running) -> bool:
         """Remove it from the running attempts; returns whether it was answered already."""

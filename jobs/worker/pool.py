@@ -16,6 +16,7 @@ logger = logging.getLogger("ojs.worker")
 
 PAUSE_S = 1.0  # before a failed process is started again
 KILL_S = 10.0  # beyond the grace period
+LOOK_S = 1.0  # between looks at the processes, without a call of `look_soon`
 
 
 @dataclass(slots=True)
@@ -34,15 +35,23 @@ class Pool:
         self._once = once
         self._processes: list[_Process] = []
         self._over = threading.Event()
+        self._ended = threading.Event()  # a process may have ended, or the pool has to end
         self._code = CLEAN
 
     def run(self) -> int:
         """Run until a signal ends it; returns the worst exit code."""
         self._processes = [self._start() for _ in range(self._number)]
-        while self._processes and not self._over.wait(0.1):
-            self._look_after()
+        while self._processes and not self._over.is_set():
+            self._ended.wait(LOOK_S)
+            self._ended.clear()
+            if not self._over.is_set():
+                self._look_after()
         self._end()
         return self._code
+
+    def look_soon(self) -> None:
+        """Look at the processes now: one of them may have ended."""
+        self._ended.set()
 
     def forward_signal(self, number: int) -> None:
         """Pass a signal on; SIGTERM and SIGINT also end the pool, the second one at once."""
@@ -50,6 +59,7 @@ class Pool:
             if self._over.is_set():
                 number = signal.SIGKILL
             self._over.set()
+            self._ended.set()
             number = signal.SIGTERM if number == signal.SIGINT else number
         for process in list(self._processes):
             if process.handle.poll() is None:

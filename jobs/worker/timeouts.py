@@ -21,6 +21,7 @@ from jobs.worker.waits import TICK_S
 
 logger = logging.getLogger("ojs.worker")
 
+IDLE_CHECKS: Final = 10  # after which the thread waits for an attempt
 STUCK_S: Final = 1.0  # for a handler to react to JobTimeout: after that it is stuck
 
 
@@ -41,6 +42,7 @@ class Timeouts:
     def stop(self) -> None:
         """Let the thread end."""
         self._over.set()
+        self._in_flight.end_wait()
 
     def check(self, now: float) -> None:
         """Stop the attempts that are late at this monotonic time."""
@@ -49,8 +51,13 @@ class Timeouts:
                 self._give_up(entry, now)
 
     def _watch(self) -> None:
+        idle = 0  # checks in turn without a running attempt
         while not self._over.wait(TICK_S):
             self.check(monotonic())
+            idle = 0 if self._in_flight.is_busy() else idle + 1
+            if idle >= IDLE_CHECKS:
+                self._in_flight.wait_for_attempt()
+                idle = 0
 
     def _give_up(self, entry: Running, now: float) -> None:
         """Answer for a stuck attempt, and let the process be replaced."""

@@ -20,7 +20,10 @@ from psycopg.pq import ExecStatus
 
 from jobs import baton, bounds
 
-TICK_S: Final = 0.25  # between two checks of running statements
+LEAST_S: Final = 0.01  # between two checks of running statements
+# At most, so less than each bound: a check finds a statement before its time is over, and the next
+# check comes when it is over.
+MOST_S: Final = 1.0
 PROOF_S: Final = 2.0  # bound for the answer to the probe that ends an outage
 PAUSE_S: Final = 0.25  # between tries to connect while the database does not answer
 
@@ -182,12 +185,15 @@ def _begin() -> None:
 
 
 def _watch() -> None:
-    pause = threading.Event()
-    while not pause.wait(TICK_S):
+    pause, pause_s = threading.Event(), MOST_S
+    while not pause.wait(pause_s):
+        pause_s = MOST_S
         now = monotonic()
         for connection, until in _waiting.copy().items():
             if until <= now:
                 connection.cut(until)
+            else:
+                pause_s = max(LEAST_S, min(pause_s, until - now))
 
 
 def _forget() -> None:

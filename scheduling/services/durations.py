@@ -1,5 +1,6 @@
 """Charge queues whose tenants pay by the run time of their jobs. Spec: contract 20.4 (`cost`)."""
 
+from jobs import caches
 from jobs.models import Queue
 from jobs.services.lanes import charge
 from scheduling.services import pool_cache
@@ -11,7 +12,19 @@ def charge_durations() -> int:
 
     1. Read which queues cost by duration, if the pools changed. 2. Follow only these. 3. Charge.
     """
-    return charge.charge(_queues(pool_cache.latest()))
+    pools = pool_cache.latest()
+    queues = _queues(pools)
+    if not queues and pools.version in _unused:
+        return 0  # most servers: one statement, and nothing to charge
+    charged = charge.charge(queues)
+    _unused.clear()
+    if not queues:
+        _unused.add(pools.version)
+    return charged
+
+
+_unused: set[int] = set()  # the configuration version at which no queue was charged
+caches.register(_unused.clear)
 
 
 def _queues(pools: Pools) -> set[str]:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from jobs import caches
 from jobs.domain.dispatch.claim import NAMESPACE_END
 from jobs.domain.record.alerts import Alert, Noted
 from jobs.domain.record.dispatches import OpenQueue
@@ -28,6 +29,9 @@ _STARVES = "Queue {} has jobs, but none of them starts."
 FRESH_MS = 1_000  # a queue that was served within this time needs no row
 QUIET = timedelta(seconds=10)  # between two events of a pool that stays overloaded
 
+_unwatched: set[int] = set()  # the configuration version without pools at which no row was left
+caches.register(_unwatched.clear)
+
 
 def watch() -> int:
     """Look once; returns the number of events.
@@ -40,14 +44,19 @@ def watch() -> int:
     The rows note the events in the same transaction. So each episode has one event, even if the
     process is killed. Locks: one look at a time (advisory, tried).
     """
+    pools = pool_cache.latest()
+    if not pools.by_name and pools.version in _unwatched:
+        return 0  # most servers have no pools
     with transaction.atomic():
         if not dispatches.watches_alone():
             return 0
-        pools = pool_cache.latest()
         queues = watched(pools.by_name.values())
         seen = dispatches.open_queues(queues)
         events = [*_starving(queues, seen), *namespaces.starving(queues), *_overloaded(pools, seen)]
         emit(events)
+    _unwatched.clear()
+    if not pools.by_name:
+        _unwatched.add(pools.version)
     return len(events)
 
 

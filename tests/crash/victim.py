@@ -75,6 +75,8 @@ def _work(loops: list[str]) -> None:
 
 def _arm(dies_at: int) -> None:
     """Kill this process right before the step of this number."""
+    from jobs.fastpath.statements import Direct  # noqa: PLC0415 - needs the settings
+
     left = dies_at
 
     def dying(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,6 +93,7 @@ def _arm(dies_at: int) -> None:
         (psycopg.Cursor, "execute"),
         (psycopg.Cursor, "executemany"),
         (psycopg.Connection, "commit"),
+        (Direct, "rows"),
     )
     for owner, method in steps:
         setattr(owner, method, dying(getattr(owner, method)))

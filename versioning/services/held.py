@@ -20,6 +20,7 @@ from versioning.models import Held
 from versioning.services.acceptance import acceptance, by_queue, is_bare
 from versioning.services.routes import Routes, latest
 
+TABLES = ("ojs_ready", "ojs_version_held")  # without rows in them the loop has no work
 MOST = 10_000  # counted jobs of a lane
 LANES = 1_000  # lanes of a version that are read
 

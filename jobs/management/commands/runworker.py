@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from functools import partial
-from signal import SIGCONT, SIGINT, SIGTERM, SIGTSTP
+from signal import SIGCHLD, SIGCONT, SIGINT, SIGTERM, SIGTSTP
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -106,7 +106,8 @@ def _run_pool(options: dict[str, Any]) -> int:
         ready.handle_signal(number)
         pool.forward_signal(number)
 
-    answer({number: partial(forward, number) for number in (SIGTERM, SIGINT, SIGTSTP, SIGCONT)})
+    forwarded = {n: partial(forward, n) for n in (SIGTERM, SIGINT, SIGTSTP, SIGCONT)}
+    answer({SIGCHLD: pool.look_soon, **forwarded})
     ready.show()
     try:
         return pool.run()

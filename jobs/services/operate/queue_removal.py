@@ -110,7 +110,7 @@ def drain() -> int:
     queries.name_queues()
     return sum(
         _take_away(name)
-        for name, target in Queue.objects.filter(draining=True).values_list("name", "moves_to")
+        for name, target in queries.draining()
         if _empty(name, target, "system") >= 0
     )
 

@@ -13,3 +13,8 @@ def expire(batch: int = BATCH) -> int:
         expired = queries.discard(batch)
         follow_discarded(expired)
     return len(expired)
+
+
+def expiry_in_ms() -> int | None:
+    """Return the milliseconds until the next waiting job expires, None when none does."""
+    return queries.next_expiry_ms()

@@ -25,13 +25,30 @@ def reap(batch: int = 1000) -> int:
     return len(fail([(item, _error(item)) for item in queries.overdue(batch)]))
 
 
+def overdue_in_ms() -> int | None:
+    """Return the milliseconds until the next attempt is overdue, None when no job is active."""
+    return queries.next_overdue_ms()
+
+
 def reap_dead_workers(batch: int = 1000) -> int:
     """Mark silent workers dead, return their jobs, forget old workers; returns rows changed."""
-    silence_ms = conf().worker_silence_ms + 2 * conf().heard_ms
+    silence_ms = _silence_ms()
     buried = queries.bury(silence_ms, batch)
     with transaction.atomic():  # the workers stay locked until their jobs are returned
         ended = fail([(item, _error(item)) for item in queries.orphans(silence_ms, batch)])
     return len(buried) + len(ended) + queries.forget(FORGOTTEN_AFTER_MS, batch)
+
+
+def death_in_ms() -> int | None:
+    """Return the milliseconds until `reap_dead_workers` may have work, None when it never has.
+
+    A later sign of life only makes them more.
+    """
+    return queries.next_death_ms(_silence_ms(), FORGOTTEN_AFTER_MS)
+
+
+def _silence_ms() -> int:
+    return conf().worker_silence_ms + 2 * conf().heard_ms
 
 
 def _error(attempt: queries.Attempt) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def log(batch: int = BATCH) -> int:
     deleted.
     """
     kinds = wanted_kinds(logger.isEnabledFor)
-    position = LogPosition.objects.filter(id=1).first()
+    position = queries.log_position()
     if not kinds or position is None:
         _begin_or_end(is_wanted=bool(kinds), is_placed=position is not None)
         return 0
@@ -36,9 +36,7 @@ def log(batch: int = BATCH) -> int:
         return 0
     _write([line for event in read.events if (line := line_of(event)) is not None])
     # nothing is locked while lines are written: their reader may be slow
-    LogPosition.objects.filter(id=1, stamp=position.stamp, seq=position.seq).update(
-        stamp=read.stamp, seq=read.seq
-    )
+    queries.log_reached(position, queries.LogPlace(read.stamp, read.seq))
     return read.looked_at
 
 

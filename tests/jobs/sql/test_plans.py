@@ -32,7 +32,6 @@ from jobs.models import (
     FoldPosition,
     Job,
     Lease,
-    LogPosition,
     LoopTick,
     Ready,
     Worker,
@@ -54,8 +53,9 @@ from jobs.services.outcome import dead_letter, progress, promote
 from jobs.services.outcome.ack import Ack, ack, ack_all
 from jobs.services.outcome.activate import activate
 from jobs.services.outcome.cancel import cancel
-from jobs.services.outcome.expire import expire
+from jobs.services.outcome.expire import expire, expiry_in_ms
 from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.reap import overdue_in_ms
 from jobs.services.outcome.stall import stall
 from jobs.services.read.find import Wanted, find, find_jobs
 from jobs.services.read.show import show
@@ -135,6 +135,7 @@ MAY_READ: dict[str, int] = {
     "feed": SOME,  # of a job: the events of other jobs between them
     "aggregate_events": 5_000,  # events since the last aggregation
     "forget": SOME,  # workers
+    "next_death": SOME,  # workers
     "adopt": 20_000,  # active jobs
     "drifts": 40_000,  # all live jobs; the lanes of each state, counts, unaggregated events
     "size_drifts": 40_000,  # all waiting jobs and their sizes; lanes, counts, events as above
@@ -351,7 +352,7 @@ DRIFTS = [
 
 def lines(sample: float) -> None:
     """Read the events of log lines, of all kinds, from the middle of the event record."""
-    place = LogPosition(stamp=str(EARLIER.stamp), seq=0)
+    place = queries.LogPlace(str(EARLIER.stamp), 0)
     kinds = wanted_kinds(lambda _level: True)
     queries.recorded(place, {"kinds": kinds, "thinned": kinds, "sample": sample}, BATCH)
 
@@ -452,7 +453,13 @@ CALLS: dict[str, Callable[[], object]] = {
     "minutes": lambda: queries.minutes("q0", 60),
     "note": lambda: queries.note(71, "q0", {"depth": 1}),
     "name_queues": queries.name_queues,
-    "next due": promote.due_in_ms,
+    "next_due": promote.due_in_ms,
+    "next_overdue": overdue_in_ms,
+    "next_expiry": expiry_in_ms,
+    "next_death": lambda: queries.next_death_ms(1, 1),
+    "log_position": queries.log_position,
+    "log_reached": lambda: queries.log_reached(queries.LogPlace("1", 0), queries.LogPlace("2", 0)),
+    "draining": queries.draining,
     "orphans": lambda: queries.orphans(1, 1000),
     "outgrown": refresh_statistics,
     "override_limit": lambda: limits.override("k1", POLICY, None, Caller("test", "t0")),
