@@ -20,11 +20,14 @@ Write = Callable[[float], None]
 
 _pending: deque[tuple[Write, float]] = deque()
 _begun: list[threading.Thread] = []
+_wanted = threading.Event()  # numbers wait
 
 
 def later(write: Write, number: float) -> None:
     """Call `write` with `number` soon."""
     _pending.append((write, number))
+    if not _wanted.is_set():
+        _wanted.set()
     if not _begun:
         _begin()
 
@@ -50,13 +53,18 @@ def _begin() -> None:
 
 
 def _run() -> None:
+    """Write the numbers of each moment; an idle process has no moment."""
     pause = threading.Event()
-    while not pause.wait(EVERY_S):
+    while _wanted.wait():
+        pause.wait(EVERY_S)
+        _wanted.clear()  # first: a number that comes now is written now or in the next moment
         write_now()
 
 
 def _forget() -> None:
     """Begin anew in a forked process: its parent writes its own numbers, and threads stay there."""
+    global _wanted  # noqa: PLW0603 - the lock of the parent's event may stay locked for good
+    _wanted = threading.Event()
     _begun.clear()
     _pending.clear()
 

@@ -87,7 +87,7 @@ class Server:
         self._listeners = Listeners(
             listeners, self._epoll, tls, begin=self._welcome, evict=self._register.evict
         )
-        self._trips = Trips(self._epoll, threads + 2)
+        self._trips = Trips(self._epoll, threads)
         self._woken = os.eventfd(0, os.EFD_NONBLOCK)
         self._is_over = self._is_draining = False
         self._baton = threading.Lock()  # of the thread that waits for events and handles them

@@ -27,7 +27,7 @@ from jobs.trips import Trip
 
 AVAILABLE = CODES[State.AVAILABLE]
 TRIES = 3  # how often a stale lane cache is refilled before the error is raised
-BATCHES = 4  # requests with many drafts whose statements run at the same time
+BATCHES = 3  # requests with many drafts whose statements run at the same time
 
 
 def insert(

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from django.db import connection, transaction
-from jobs.domain.dispatch.claim import FetchRequest
 
 from jobs import loops, pulse, queries
+from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
 from jobs.extensions import Loop
 from jobs.loops import LoopRunner
