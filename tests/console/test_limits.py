@@ -119,6 +119,28 @@ def test_keys_of_two_tenants_are_overridden_one_by_one(console: Client) -> None:
     assert limits.state("k", "t2").override == LimitPolicy(concurrency=1)
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [({}, "drop"), ({"on_limit": ""}, "drop"), ({"on_limit": "reschedule"}, "reschedule")],
+)
+def test_an_override_keeps_what_happens_to_jobs_over_the_limit(
+    console: Client, given: dict[str, str], kept: str
+) -> None:
+    Limit.objects.create(
+        kind=0, tenant="t1", key="k", policy=LimitPolicy(concurrency=3, on_limit="drop").to_row()
+    )
+
+    act(console, "limit-override", key="k", tenant="t1", concurrency="1", **given)
+
+    assert limits.state("k", "t1").override == LimitPolicy(concurrency=1, on_limit=kept)
+
+
+def test_an_override_names_one_of_the_known_reactions(console: Client) -> None:
+    page = act(console, "limit-override", key="k", concurrency="1", on_limit="explode")
+
+    assert "must be one of wait, reschedule, drop" in page
+
+
 def test_a_key_that_no_job_used_and_a_type_can_be_limited(console: Client) -> None:
     act(console, "limit-override", key="new", concurrency="1")
     act(console, "limit-override", key="type:mail.send", concurrency="0")

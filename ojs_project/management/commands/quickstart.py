@@ -1,6 +1,5 @@
 """manage.py quickstart: a whole server with one command."""
 
-import os
 import socket
 import time
 from argparse import ArgumentTypeError, BooleanOptionalAction
@@ -40,7 +39,7 @@ class Command(BaseCommand):
         parser.add_argument("--data-dir", type=Path, default=Path(".ojs"))
         parser.add_argument("--demo", action=BooleanOptionalAction, default=False)
         parser.add_argument("--auth", choices=["on", "off"], help="default: OJS_AUTH, else off")
-        parser.add_argument("--http-workers", type=_number, default=_half_of_cores())
+        parser.add_argument("--http-workers", type=_number, default=2)
         parser.add_argument("--http-threads", type=_number, default=4)
         parser.add_argument("--workers", type=_number, default=1)
 
@@ -110,11 +109,6 @@ def port_number(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 65535:  # noqa: PLR2004 - the last port
         raise ArgumentTypeError(f"{text} is not a port: use 1 to 65535")
     return int(text)
-
-
-def _half_of_cores() -> int:
-    """Return the number of HTTP processes: the database on this machine needs the other cores."""
-    return max(1, len(os.sched_getaffinity(0)) // 2)
 
 
 def _number(text: str) -> int:
