@@ -103,7 +103,7 @@ class Gathering(Generic[Item, Answer]):
         self._waiting: list[_Seat[Item, Answer]] = []
 
     def ask(self, item: Item) -> Answer:
-        """Return the answer to `item`. Raises what `run` raises."""
+        """Return the answer to `item`. Raises what its trip raises."""
         baton.pass_on()  # statements of other threads may take long
         seat: _Seat[Item, Answer] = _Seat(item, None)
         if group := self._join(seat):
@@ -116,7 +116,7 @@ class Gathering(Generic[Item, Answer]):
         seat.since = monotonic()
         with self._lock:
             self._waiting.append(seat)
-            (_crowded if self._under_way else _collecting).add(self)
+            (_crowded if self._under_way >= self._at_once else _collecting).add(self)
 
     def start(self) -> bool:
         """Run collected items; False if there is no room for a trip.

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.conf import settings
@@ -11,7 +11,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
-from jobs import bounds, connection_pool, gather, queries
+from jobs import baton, bounds, connection_pool, gather, queries
 from jobs.domain.access.caller import Caller
 from jobs.domain.dispatch.claim import FetchRequest, Strategy
 from jobs.domain.errors import BackendError, Duplicate, OJSError
@@ -26,7 +26,7 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import configuration, lanes
 from jobs.services.outcome.ack import Ack, ack_soon
 from jobs.services.read.show import show_soon
-from jobs.trips import Trip
+from jobs.trips import Line, Trip
 from tests.concurrency import DEADLINE_S, at_once, threads
 from tests.factories import DraftFactory, JobFactory
 from tests.processes import until
@@ -342,6 +342,85 @@ def test_items_of_one_thread_are_collected_until_it_starts_them(road: Road) -> N
 
     assert (answers, road.groups) == ([10, 20, 30], [[1, 2, 3]])
     assert (gathering._under_way, gathering._waiting) == (0, [])
+
+
+class Watched:
+    """A watch whose trips end when the test says so."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.arrivals: list[Callable[[], None]] = []
+
+    def take_room(self) -> bool:
+        self.room -= 1
+        if self.room < 0:
+            self.room = 0
+            return False
+        return True
+
+    def give_room(self) -> None:
+        self.room += 1
+
+    def watch(self, line: Line, arrived: Callable[[], None]) -> None:
+        self.arrivals.append(arrived)
+
+    def end_first(self) -> None:
+        """End the trip that runs longest, as the thread with the baton does."""
+        baton.hold(lambda: None)
+        self.arrivals.pop(0)()
+        gather.start_collected()
+        baton.pass_on()
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    """Return the watch of this process, with room for two trips."""
+    made = Watched(2)
+    gather.watch_by(made)
+    yield made
+    gather.watch_by(None)
+
+
+def flying(road: Road) -> Callable[..., Trip[Sequence[int]]]:
+    """Return the function that begins trips whose answers are missing."""
+    return lambda items: Trip(cast("Line", object()), lambda: road(items))
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_watched_groups_run_beside_each_other_up_to_the_bound(
+    road: Road, watched: Watched, at_once: int
+) -> None:
+    road.is_open.set()
+    gathering = Gathering(flying(road), most=1, at_once=at_once)
+    answers: list[int] = []
+    for number in (1, 2, 3):
+        gathering.submit(number, lambda outcome: answers.append(outcome()))
+        gather.start_collected()
+
+    assert len(watched.arrivals) == at_once
+    while watched.arrivals:
+        watched.end_first()
+
+    assert answers == [10, 20, 30]
+    assert (gathering._under_way, gathering._waiting, watched.room) == (0, [], 2)
+
+
+def test_items_without_room_for_a_trip_start_when_another_trip_ends(
+    road: Road, watched: Watched
+) -> None:
+    road.is_open.set()
+    gatherings = [Gathering(flying(road)) for _ in range(3)]
+    answers: list[int] = []
+    for number, gathering in enumerate(gatherings):
+        gathering.submit(number, lambda outcome: answers.append(outcome()))
+        gather.start_collected()
+
+    assert len(watched.arrivals) == 2
+    while watched.arrivals:
+        watched.end_first()
+
+    assert answers == [0, 10, 20]
+    assert watched.room == 2
 
 
 def test_items_that_come_meanwhile_follow_in_the_same_thread(road: Road) -> None:
