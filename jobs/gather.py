@@ -12,6 +12,7 @@ The HTTP server watches the connections of statements that were started so (`wat
 waits for these statements, and several of them run at the same time.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from time import monotonic
@@ -19,6 +20,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from jobs import baton
 from jobs.trips import Line, Trip
+
+logger = logging.getLogger("ojs.gather")
 
 PATIENCE_S = 0.005
 MOST = 64  # items of a group
@@ -116,7 +119,7 @@ class Gathering(Generic[Item, Answer]):
         seat.since = monotonic()
         with self._lock:
             self._waiting.append(seat)
-            (_crowded if self._under_way else _collecting).add(self)
+            (_collecting if self._under_way < self._at_once else _crowded).add(self)
 
     def start(self) -> bool:
         """Run collected items; False if there is no room for a trip.
@@ -229,8 +232,15 @@ class Gathering(Generic[Item, Answer]):
                 seat.called.release()
         for seat in group:
             if seat.done is not None:
-                seat.done(lambda seat=seat: self._outcome(seat))  # type: ignore[misc]
+                self._deliver(seat, seat.done)
         return following
+
+    def _deliver(self, seat: _Seat[Item, Answer], done: Callable[[Outcome[Answer]], None]) -> None:
+        """Call the function of an item; its fault must not keep the answers of the other items."""
+        try:
+            done(lambda: self._outcome(seat))
+        except Exception:
+            logger.exception("gather.failed")
 
     def _next(self) -> tuple[_Seat[Item, Answer] | None, list[_Seat[Item, Answer]]]:
         """Return the thread that has to lead, or else the group that this thread must run."""
