@@ -160,23 +160,29 @@ class Direct:
         return Trip(flight, lambda: self._found(text, flight)).at_end(lock.release)
 
     def _sent(self, text: str, many: Sequence[Mapping[str, Any]]) -> "_Flight":
-        line = self._connection.pgconn
-        name, places = self._prepared.get(text) or self._prepare(text)
-        given = [self._given(places, params) for params in many]
         self._begin_wait(bounds.answer_s(getattr(self._connection, "most_s", None)))
+        try:
+            name, places = self._prepared.get(text) or self._prepare(text)
+            self._send(name, [self._given(places, params) for params in many])
+        except BaseException:
+            self._end_wait()
+            raise
+        return _Flight(self._connection.pgconn, len(many), self._arrives)
+
+    def _send(self, name: bytes, given: Sequence[Sequence[Any]]) -> None:
+        line = self._connection.pgconn
         try:
             line.enter_pipeline_mode()
             for values in given:
                 line.send_query_prepared(name, values)
                 line.pipeline_sync()
             while line.flush():  # the server takes no more before it has sent answers
+                baton.pass_on()
                 self._goes_on.poll()
                 line.consume_input()
         except BaseException:
-            self._end_wait()
             self._connection.close()
             raise
-        return _Flight(line, len(many), self._arrives)
 
     def _found(self, text: str, flight: "_Flight") -> list[list[Any] | Exception | None]:
         try:
@@ -244,6 +250,7 @@ class Direct:
         return line.get_result()
 
     def _prepare(self, text: str) -> tuple[bytes, tuple[str, ...]]:
+        baton.pass_on()  # libpq waits for the server
         places: dict[str, int] = {}
         sql = PLACE.sub(lambda found: f"${places.setdefault(found[1], len(places) + 1)}", text)
         self._number += 1
