@@ -1,12 +1,13 @@
 """Combine requests to the database that come at the same time.
 
 While a statement runs, other requests of this process wait together. When it returns, one statement
-runs for all of them. A request that finds no running statement starts at once. No request waits
-longer than `PATIENCE_S` for a statement that is not its own, so slow commits do not form a queue.
+runs for all of them. If it takes longer than `PATIENCE_S` and there is room for a trip, they get a
+statement of their own beside it. So slow commits do not form a queue.
 
-A thread can wait for its answer (`ask`), or leave a function that gets the answer (`submit`). A
-thread that submits collects: the statement starts when the thread has no further request at hand
-(`start_collected`). So one thread serves many requests with one statement.
+A thread can wait for its answer (`ask`): it starts at once if no statement runs. Or it leaves a
+function that gets the answer (`submit`). A thread that submits collects: the statement starts when
+the thread has no further request at hand (`start_collected`). So one thread serves many requests
+with one statement.
 
 The HTTP server watches the connections of statements that were started so (`watch_by`). No thread
 waits for these statements, and several of them run at the same time.
@@ -106,7 +107,7 @@ class Gathering(Generic[Item, Answer]):
         self._waiting: list[_Seat[Item, Answer]] = []
 
     def ask(self, item: Item) -> Answer:
-        """Return the answer to `item`. Raises what `run` raises."""
+        """Return the answer to `item`. Raises the errors of its trip."""
         baton.pass_on()  # statements of other threads may take long
         seat: _Seat[Item, Answer] = _Seat(item, None)
         if group := self._join(seat):
@@ -114,7 +115,7 @@ class Gathering(Generic[Item, Answer]):
         return self._outcome(seat)
 
     def submit(self, item: Item, done: Callable[[Outcome[Answer]], None]) -> None:
-        """Collect an item; `done` gets its outcome in the thread that runs the statement."""
+        """Collect an item; `done` gets its outcome in the thread that reads the answer."""
         seat = _Seat(item, done)
         seat.since = monotonic()
         with self._lock:
@@ -175,7 +176,7 @@ class Gathering(Generic[Item, Answer]):
         return taken
 
     def _launch(self, group: list[_Seat[Item, Answer]]) -> None:
-        """Run a group that nobody waits for: watched if possible."""
+        """Run a group for which this thread need not wait, if its trip can be watched."""
         watch = _Watcher.only
         trip = self._begun(group)
         if watch is None:
@@ -283,7 +284,7 @@ class Later(Generic[T]):
         return self._finish(lambda: self._gathering.ask(self._item))
 
     def submit(self, done: Callable[[Outcome[T]], None]) -> None:
-        """Let `done` get the result, which raises nothing by itself."""
+        """Collect the item; `done` gets a function that returns the result or raises its error."""
         finish = self._finish
         self._gathering.submit(self._item, lambda outcome: done(lambda: finish(outcome)))
 

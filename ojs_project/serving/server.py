@@ -6,9 +6,9 @@ complete, the same thread answers it: no request moves from one thread to anothe
 connection waits again and no thread waits with it. A slow client thus costs memory, which is
 bounded, and time, which has deadlines.
 
-`threads` of the threads may answer requests at once, each with a connection to the database. One
-more may answer the probes that query the database. The last thread answers only `LIVE`: it reads,
-accepts and refuses while all other threads wait. Decision: docs/adr/0024-slow-clients.md.
+At most `threads` threads answer requests at once, each with a connection to the database. One more
+may answer the probes that query the database. So at least one thread is left while all of these
+wait: it reads, accepts, refuses, and answers `LIVE`. Decision: docs/adr/0024-slow-clients.md.
 """
 
 import contextlib
@@ -193,7 +193,7 @@ class Server:
         if events:
             start_late()
             return events
-        if not baton.is_held():  # a statement took long that nobody watches
+        if not baton.is_held():  # this thread had to wait, and has passed the baton on
             return []
         events = poll(PATIENCE_S if is_crowded() else -1, 1)
         start_late()
@@ -289,7 +289,7 @@ class Server:
         return others
 
     def _is_answered(self, connection: Connection) -> bool:
-        """Answer with `_answer`; a fault closes the connection and keeps the queue's slot."""
+        """Answer with `_answer`; a fault closes the connection, and the thread continues."""
         try:
             return self._answer(connection)
         except Exception:

@@ -1,4 +1,4 @@
-"""The round trips to the database that the threads of a process watch with their clients."""
+"""Round trips to the database that a process watches in the epoll instance of its clients."""
 
 import select
 from collections import deque
