@@ -1,17 +1,19 @@
 """Combine requests to the database that come at the same time.
 
 While a statement runs, other requests of this process wait together. When it returns, one statement
-runs for all of them. A request that finds no running statement starts at once. No request waits
-longer than `PATIENCE_S` for a statement that is not its own, so slow commits do not form a queue.
+runs for all of them. If it takes longer than `PATIENCE_S` and there is room for a trip, they get a
+statement of their own beside it. So slow commits do not form a queue.
 
-A thread can wait for its answer (`ask`), or leave a function that gets the answer (`submit`). A
-thread that submits collects: the statement starts when the thread has no further request at hand
-(`start_collected`). So one thread serves many requests with one statement.
+A thread can wait for its answer (`ask`): it starts at once if no statement runs. Or it leaves a
+function that gets the answer (`submit`). A thread that submits collects: the statement starts when
+the thread has no further request at hand (`start_collected`). So one thread serves many requests
+with one statement.
 
 The HTTP server watches the connections of statements that were started so (`watch_by`). No thread
 waits for these statements, and several of them run at the same time.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from time import monotonic
@@ -19,6 +21,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from jobs import baton
 from jobs.trips import Line, Trip
+
+logger = logging.getLogger("ojs.gather")
 
 PATIENCE_S = 0.005
 MOST = 64  # items of a group
@@ -103,7 +107,7 @@ class Gathering(Generic[Item, Answer]):
         self._waiting: list[_Seat[Item, Answer]] = []
 
     def ask(self, item: Item) -> Answer:
-        """Return the answer to `item`. Raises what its trip raises."""
+        """Return the answer to `item`. Raises the errors of its trip."""
         baton.pass_on()  # statements of other threads may take long
         seat: _Seat[Item, Answer] = _Seat(item, None)
         if group := self._join(seat):
@@ -111,12 +115,12 @@ class Gathering(Generic[Item, Answer]):
         return self._outcome(seat)
 
     def submit(self, item: Item, done: Callable[[Outcome[Answer]], None]) -> None:
-        """Collect an item; `done` gets its outcome in the thread that runs the statement."""
+        """Collect an item; `done` gets its outcome in the thread that reads the answer."""
         seat = _Seat(item, done)
         seat.since = monotonic()
         with self._lock:
             self._waiting.append(seat)
-            (_crowded if self._under_way >= self._at_once else _collecting).add(self)
+            (_collecting if self._under_way < self._at_once else _crowded).add(self)
 
     def start(self) -> bool:
         """Run collected items; False if there is no room for a trip.
@@ -172,7 +176,7 @@ class Gathering(Generic[Item, Answer]):
         return taken
 
     def _launch(self, group: list[_Seat[Item, Answer]]) -> None:
-        """Run a group that nobody waits for: watched if possible."""
+        """Run a group for which this thread need not wait, if its trip can be watched."""
         watch = _Watcher.only
         trip = self._begun(group)
         if watch is None:
@@ -229,8 +233,15 @@ class Gathering(Generic[Item, Answer]):
                 seat.called.release()
         for seat in group:
             if seat.done is not None:
-                seat.done(lambda seat=seat: self._outcome(seat))  # type: ignore[misc]
+                self._deliver(seat, seat.done)
         return following
+
+    def _deliver(self, seat: _Seat[Item, Answer], done: Callable[[Outcome[Answer]], None]) -> None:
+        """Call the function of an item; its fault must not keep the answers of the other items."""
+        try:
+            done(lambda: self._outcome(seat))
+        except Exception:
+            logger.exception("gather.failed")
 
     def _next(self) -> tuple[_Seat[Item, Answer] | None, list[_Seat[Item, Answer]]]:
         """Return the thread that has to lead, or else the group that this thread must run."""
@@ -273,7 +284,7 @@ class Later(Generic[T]):
         return self._finish(lambda: self._gathering.ask(self._item))
 
     def submit(self, done: Callable[[Outcome[T]], None]) -> None:
-        """Let `done` get the result, which raises nothing by itself."""
+        """Collect the item; `done` gets a function that returns the result or raises its error."""
         finish = self._finish
         self._gathering.submit(self._item, lambda outcome: done(lambda: finish(outcome)))
 

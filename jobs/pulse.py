@@ -23,7 +23,7 @@ from jobs import queries
 from jobs.extensions import Loop
 
 LOOK_S = 0.25
-FACTS_S = 0.5  # at least between two looks at the facts of a loop that are not in each look
+FACTS_S = 0.5  # the shortest time between two reads of facts that a look does not include
 REST_S: Final = 30.0  # the longest rest
 
 
@@ -61,7 +61,7 @@ class _Rest:
         self.changed.set()
 
     def end_when_due(self, due_ms: int | None) -> None:
-        """End in so many milliseconds, not before the shortest rest; None: nothing is due."""
+        """End in `due_ms`, but not before the shortest rest is over; None: nothing is due."""
         before = self.until
         self.until = until = (
             inf if due_ms is None else max(self.least_until, monotonic() + (due_ms + 1) / 1000)
@@ -156,7 +156,7 @@ class Pulse:
         if before is None or not now.is_as(before):
             self._note_change(before, now)
         elif self._until and now.oldest_id == now.next_id:
-            # no transaction runs, and none may come
+            # No transaction runs. Until one takes an id, `oldest_id` stays below `_until`.
             queries.take_id()
         self._end_rests(now)
 

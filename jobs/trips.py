@@ -19,7 +19,7 @@ class Line(Protocol):
         """Return the file descriptor that becomes readable."""
 
     def is_over(self) -> bool:
-        """Read what has arrived, without waiting; True if nothing is missing or comes any more."""
+        """Read what has arrived, without waiting; True if the answer is whole or cannot come."""
 
 
 class Trip(Generic[T_co]):

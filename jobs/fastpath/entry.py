@@ -17,7 +17,7 @@ from django.utils.log import log_response
 
 from jobs.api import transport
 from jobs.api.base import OJSView
-from jobs.api.problems import plain_error
+from jobs.api.problems import as_ojs_error, plain_error
 from jobs.api.wire.answer import Answer
 from jobs.conf import conf
 from jobs.domain.errors import OJSError
@@ -178,8 +178,17 @@ def _answered(
         return completed(lambda: found)
     if later is None:
         return completed(found.now)
-    found.submit(lambda outcome: later(completed(outcome)))
+    found.submit(lambda outcome: later(_whole(lambda: completed(outcome), request)))
     return Waiting.FOR_STATEMENT
+
+
+def _whole(complete: Callable[[], Answer], request: Any) -> Answer:
+    """Return a completed answer, or an error if the view fails to complete it."""
+    try:
+        return complete()
+    except Exception as problem:
+        refused: Any = plain_error(as_ojs_error(problem), request)
+        return _logged(refused, request)
 
 
 def _raise(problem: Exception) -> Answer:

@@ -23,7 +23,7 @@ from jobs.trips import Trip
 
 KEPT, DIRECT = "ojs_cursor", "ojs_direct"
 PLACE = re.compile(r"%\((\w+)\)s")
-# 26000, 0A000: the statement is no longer prepared, or its plan has lost its shape. 42883: migrate
+# 26000, 0A000: the statement is no longer prepared, or its columns have other types. 42883: migrate
 # has just replaced a function that the statement calls. PostgreSQL has undone all effects.
 OUTDATED = {"26000", "0A000", "42883"}
 DONE = frozenset(map(int, (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)))
@@ -91,9 +91,10 @@ class Direct:
     """Prepares and runs statements by libpq's own calls.
 
     psycopg's cursor sends, waits and receives in generators of Python. At each step they release
-    the interpreter and take it again, beside other threads that want it. This class makes one call.
-    It is only for statements that are transactions by themselves: psycopg drops all prepared
-    statements after a rollback, and a dropped statement is prepared again and repeated here.
+    the interpreter and take it again, beside other threads that want it. This class makes one call,
+    or a few calls in a thread that holds the baton. It is only for statements that are transactions
+    by themselves. psycopg drops all prepared statements after a rollback. This class then prepares
+    the statement again and repeats it.
     """
 
     def __init__(self, kept: CursorWrapper) -> None:
@@ -144,8 +145,8 @@ class Direct:
         """Begin a statement for each of `many`, in one round trip, each a transaction by itself.
 
         The trip's result is the rows or Django's error of each. None: the statement was outdated,
-        has changed nothing, and may run again. The connection is locked until then. Raises Django's
-        errors if the statements could not be sent.
+        has changed nothing, and may run again. The connection is locked until the result is read.
+        Raises Django's errors if the statements could not be sent.
         """
         lock = self._connection.lock
         lock.acquire()
@@ -160,23 +161,29 @@ class Direct:
         return Trip(flight, lambda: self._found(text, flight)).at_end(lock.release)
 
     def _sent(self, text: str, many: Sequence[Mapping[str, Any]]) -> "_Flight":
-        line = self._connection.pgconn
-        name, places = self._prepared.get(text) or self._prepare(text)
-        given = [self._given(places, params) for params in many]
         self._begin_wait(bounds.answer_s(getattr(self._connection, "most_s", None)))
+        try:
+            name, places = self._prepared.get(text) or self._prepare(text)
+            self._send(name, [self._given(places, params) for params in many])
+        except BaseException:
+            self._end_wait()
+            raise
+        return _Flight(self._connection.pgconn, len(many), self._arrives)
+
+    def _send(self, name: bytes, given: Sequence[Sequence[Any]]) -> None:
+        line = self._connection.pgconn
         try:
             line.enter_pipeline_mode()
             for values in given:
                 line.send_query_prepared(name, values)
                 line.pipeline_sync()
             while line.flush():  # the server takes no more before it has sent answers
+                baton.pass_on()
                 self._goes_on.poll()
                 line.consume_input()
         except BaseException:
-            self._end_wait()
             self._connection.close()
             raise
-        return _Flight(line, len(many), self._arrives)
 
     def _found(self, text: str, flight: "_Flight") -> list[list[Any] | Exception | None]:
         try:
@@ -237,13 +244,17 @@ class Direct:
         return self._transformer.dump_sequence(values, [PyFormat.TEXT] * len(values))
 
     def _next_result(self, line: PGconn) -> PGresult | None:
-        """Return the next result when it has arrived; libpq itself would wait with the lock."""
+        """Return the next result when it has arrived.
+
+        `get_result` alone would wait without releasing the interpreter.
+        """
         while line.is_busy():
             self._arrives.poll()
             line.consume_input()
         return line.get_result()
 
     def _prepare(self, text: str) -> tuple[bytes, tuple[str, ...]]:
+        baton.pass_on()  # libpq waits for the server
         places: dict[str, int] = {}
         sql = PLACE.sub(lambda found: f"${places.setdefault(found[1], len(places) + 1)}", text)
         self._number += 1
@@ -292,7 +303,7 @@ class _Flight:
     def _take(self, result: PGresult | None) -> None:
         if self._line.status != ConnStatus.OK:
             raise OperationalError(self._line.get_error_message())
-        if result is None:  # stands between a result and its end
+        if result is None:  # the end of a statement's results; its PIPELINE_SYNC follows
             return
         if result.status != ExecStatus.PIPELINE_SYNC:
             self._result = result

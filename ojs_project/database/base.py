@@ -12,7 +12,7 @@ from typing import Any, cast
 from django.db.backends.postgresql import base
 from django_prometheus.db.common import DatabaseWrapperMixin
 
-from jobs import bounds
+from jobs import baton, bounds
 from jobs.fastpath.cursors import counting
 from ojs_project.database import driver
 from ojs_project.database.guard import Connection, Outage
@@ -67,6 +67,7 @@ class DatabaseWrapper(DatabaseWrapperMixin, base.DatabaseWrapper):  # type: igno
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection:
         """Connect. Raises NoAnswer during an outage of the database."""
+        baton.pass_on()  # before a wait for the server
         outage = _outages[self.alias]
         try:
             with outage.connecting(lambda: _prove(outage, conn_params)):

@@ -42,7 +42,9 @@ class Connection:
 
     @property
     def is_quiet(self) -> bool:
-        """No bytes wait to be read."""
+        """No bytes wait to be read, and no complete request waits for a thread."""
+        if self.reader.complete and not self.unsent:
+            return False
         arrived = select.poll()
         arrived.register(self.sock, select.POLLIN)
         return not arrived.poll(0)

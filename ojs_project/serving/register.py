@@ -96,7 +96,8 @@ class Register:
 
     def arm_again(self, connection: Connection) -> None:
         """Return a taken connection to the waiting connections."""
-        self.arm(connection, WRITABLE if connection.unsent else READABLE)
+        goes_on = connection.unsent or connection.reader.complete
+        self.arm(connection, WRITABLE if goes_on else READABLE)
 
     def take(self, number: int) -> Connection | None:
         """Own a waiting connection; None if it does not wait, or if another thread was first."""

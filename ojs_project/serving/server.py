@@ -6,9 +6,9 @@ complete, the same thread answers it: no request moves from one thread to anothe
 connection waits again and no thread waits with it. A slow client thus costs memory, which is
 bounded, and time, which has deadlines.
 
-`threads` of the threads may answer requests at once, each with a connection to the database. One
-more may answer the probes that query the database. The last thread answers only `LIVE`: it reads,
-accepts and refuses while all other threads wait. Decision: docs/adr/0024-slow-clients.md.
+At most `threads` threads answer requests at once, each with a connection to the database. One more
+may answer the probes that query the database. So at least one thread is left while all of these
+wait: it reads, accepts, refuses, and answers `LIVE`. Decision: docs/adr/0024-slow-clients.md.
 """
 
 import contextlib
@@ -35,6 +35,7 @@ from jobs.domain.errors import (
 )
 from jobs.fastpath.application import LATER
 from jobs.gather import (
+    MOST,
     PATIENCE_S,
     is_crowded,
     prepare_wait,
@@ -55,6 +56,7 @@ from ojs_project.serving.trips import Trips
 logger = logging.getLogger("ojs.http")
 
 Application = Callable[[Environ, Callable[..., Any]], Any]
+Poll = Callable[[float, int], list[tuple[int, int]]]
 
 LIVE: Final = frozenset({"/livez", "/healthz"})  # these use nothing that can make a thread wait
 PROBES: Final = HEALTH - LIVE
@@ -91,6 +93,7 @@ class Server:
         self._woken = os.eventfd(0, os.EFD_NONBLOCK)
         self._is_over = self._is_draining = False
         self._baton = threading.Lock()  # of the thread that waits for events and handles them
+        self._joined = 0  # events since the holder of the baton last started statements
         self._pool = [
             threading.Thread(target=self._work, name=f"ojs-http-{n}", daemon=True)
             for n in range(threads + 2)
@@ -109,7 +112,8 @@ class Server:
         self._is_draining = True
         self._listeners.close()
         for connection in self._register.take_all(inf):
-            if connection.unsent or connection.reader.is_begun:
+            reader = connection.reader
+            if connection.unsent or reader.is_begun or reader.complete:
                 self._register.arm_again(connection)
             else:
                 self._register.close(connection)
@@ -149,7 +153,7 @@ class Server:
         poll, take = self._epoll.poll, self._register.take
         listeners, trips = self._listeners, self._trips
         while not self._is_over:
-            for number, _ in self._events(poll):
+            for number, _ in self._safe_events(poll):
                 connection = take(number)
                 try:
                     if connection is not None:
@@ -164,16 +168,33 @@ class Server:
                         self._register.close(connection)
         baton.pass_on()
 
-    def _events(self, poll: Callable[[float, int], list[tuple[int, int]]]) -> list[tuple[int, int]]:
+    def _safe_events(self, poll: Poll) -> list[tuple[int, int]]:
+        """Return `_events`. A fault must not end this thread: it may hold the baton."""
+        try:
+            return self._events(poll)
+        except Exception:
+            logger.exception("http.broken")
+            return []
+
+    def _events(self, poll: Poll) -> list[tuple[int, int]]:
         """Wait for the baton and for an event; first start the statements that requests share."""
         if not baton.is_held():
             start_collected()
-            self._baton.acquire()
+            # the holder may wait for an event, so this thread starts its own late items
+            if not self._baton.acquire(timeout=PATIENCE_S if is_crowded() else 0):
+                start_late()
+                self._baton.acquire()
             baton.hold(self._baton.release)
-        if events := poll(0, 1):  # requests that have arrived join the statements
+        events = poll(0, 1)
+        if events and self._joined < MOST:  # requests that have arrived join the statements
+            self._joined += 1
             return events
+        self._joined = 0
         start_collected()
-        if not baton.is_held():  # a statement took long that nobody watches
+        if events:
+            start_late()
+            return events
+        if not baton.is_held():  # this thread had to wait, and has passed the baton on
             return []
         events = poll(PATIENCE_S if is_crowded() else -1, 1)
         start_late()
@@ -199,6 +220,9 @@ class Server:
                 self._register.close(connection)
             elif self._is_ready(connection):
                 self._enter(connection)
+            return
+        if connection.reader.complete:
+            self._enter(connection)
             return
         data = connection.read()
         if data is None or (data and connection.is_lingering):
@@ -266,7 +290,7 @@ class Server:
         return others
 
     def _is_answered(self, connection: Connection) -> bool:
-        """Answer with `_answer`; a fault closes the connection and keeps the queue's slot."""
+        """Answer with `_answer`; a fault closes the connection, and the thread continues."""
         try:
             return self._answer(connection)
         except Exception:
@@ -308,13 +332,18 @@ class Server:
     def _answer_later(
         self, connection: Connection, request: Request, status: str, headers: Headers, body: bytes
     ) -> None:
-        """Send the answer of a request whose statement was shared, from any thread."""
+        """Send the answer of a request whose statement was shared, from any thread.
+
+        If the next request of the connection is complete, the connection waits for a thread. This
+        thread must first send the other answers of the statement.
+        """
         try:
             started = Started()
             started(status, headers)
             response = self._response(connection, request, started, body)
             if self._is_sent(connection, response):
-                self._enter(connection)
+                connection.due = monotonic() + self._limits.queue_timeout_ms / 1000
+                self._register.arm_again(connection)
         except Exception:
             logger.exception("http.broken")
             self._register.close(connection)
@@ -356,8 +385,10 @@ class Server:
         self._register.arm(connection, READABLE)
 
     def _end_late(self, connection: Connection) -> None:
-        """End a connection whose client took too long; the caller owns it."""
-        if connection.reader.is_begun and not (connection.unsent or connection.is_lingering):
+        """End a connection whose deadline has passed; the caller owns it."""
+        if connection.reader.complete:
+            self._refuse(connection, BackendUnavailable(BUSY, headers=RETRY))
+        elif connection.reader.is_begun and not (connection.unsent or connection.is_lingering):
             self._refuse(connection, RequestTimeout("the request did not arrive in time"))
         else:
             self._register.close(connection)

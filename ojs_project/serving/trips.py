@@ -1,4 +1,4 @@
-"""The round trips to the database that the threads of a process watch with their clients."""
+"""Round trips to the database that a process watches in the epoll instance of its clients."""
 
 import select
 from collections import deque
@@ -37,16 +37,23 @@ class Trips:
         """Call `arrived` in the thread that reads the last part of the answer."""
         number = line.fileno()
         self._watched[number] = line, arrived
-        self._wait(number)
-
-    def go_on(self, number: int) -> None:
-        """Read what has arrived."""
-        line, arrived = self._watched[number]
-        if line.is_over():
+        try:
+            self._wait(number)
+        except OSError:  # the system has no memory for it: this thread waits for the answer
             del self._watched[number]
             arrived()
+
+    def go_on(self, number: int) -> None:
+        """Read what has arrived.
+
+        The trip leaves `_watched` first: `is_over` may close a lost connection, and the system may
+        give the socket's number to the next trip at once.
+        """
+        line, arrived = self._watched.pop(number)
+        if line.is_over():
+            arrived()
         else:
-            self._wait(number)
+            self.watch(line, arrived)
 
     def finish(self) -> None:
         """Wait for all trips."""

@@ -475,6 +475,37 @@ def test_items_do_not_wait_longer_than_patience_lasts(
     assert gathering not in gather._crowded
 
 
+def test_as_many_groups_of_collected_items_begin_as_may_run_at_once(road: Road) -> None:
+    gathering = Gathering(trips(road), most=1, at_once=2)
+    with threads(2) as start:
+        first = start(lambda: gathering.ask(1))
+        until(lambda: gathering._under_way == 1)
+        answers = collected(gathering, 2, 3)
+        second = start(gather.start_collected)
+        until(lambda: len(gathering._waiting) < 2)
+        road.is_open.set()
+        first.result(), second.result()
+
+    assert (sorted(answers), road.groups) == ([20, 30], [[1], [2], [3]])
+
+
+def test_a_function_that_fails_keeps_no_answer_from_other_items(
+    road: Road, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: Callable[[], int]) -> None:
+        raise ValueError("fault")
+
+    road.is_open.set()
+    gathering = Gathering(trips(road))
+    gathering.submit(1, fail)
+    answers = collected(gathering, 2)
+
+    gather.start_collected()
+
+    assert (answers, gathering._under_way) == ([20], 0)
+    assert [record.message for record in caplog.records] == ["gather.failed"]
+
+
 def test_a_refused_item_gets_its_own_problem(road: Road) -> None:
     road.is_open.set()
     road.fails[2] = ValueError("two")

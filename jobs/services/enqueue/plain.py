@@ -1,8 +1,9 @@
-"""Store plain drafts: no fingerprint, limit, bound, id of its producer, or new lane.
+"""Store plain drafts with one statement.
 
-Most requests bring such drafts. They take one statement, and nobody waits for it in the server
+A plain draft has no fingerprint, no limit and no id of its producer. Its queue has no bound, and
+its lane exists. Most drafts are plain. No thread of the HTTP server waits for the statement
 (jobs/gather.py). A request of one draft may share the statement with drafts of other requests.
-Every other draft takes the way of store.py.
+store.py stores all other drafts.
 """
 
 from collections.abc import Sequence
@@ -28,8 +29,8 @@ from jobs.services.lanes import configuration, lanes
 def begin(draft: JobDraft, caller: Caller) -> Later[Job | None] | None:
     """Return the later job of a prepared draft; None: the draft is not plain.
 
-    The result is None if the draft has to take the other way after all, because a cached fact was
-    stale. Nothing is stored then.
+    The result is None if store.py must store the draft after all, because a cached fact was stale.
+    Nothing is stored then.
     """
     config = configuration.cache.latest
     if config is None or not _may_be_plain(draft, config):
@@ -84,7 +85,7 @@ def _admitted(
     try:
         applied = configuration.apply(config, drafts)
         return None if _is_examined(applied, caller, config.version) else applied
-    except OJSError:  # the other way reports it
+    except OJSError:  # enqueue.py raises it for the caller
         return None
 
 

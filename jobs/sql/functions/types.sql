@@ -11,8 +11,8 @@ CREATE TYPE ojs_request AS (
     low_vts float8[], low_lanes bigint[], low_seqs bigint[], declared bigint,
     leaves_out_versions boolean, caller text, scopes text[], heard_ms bigint);
 
--- A lane from which a look takes jobs. At position 0, a pick is a single job instead, which the
--- claim has already locked. Only ojs_pick_single_lanes sets `rank`, `job_ctid` and `position`.
+-- A lane from which a look takes jobs. Only ojs_pick_single_lanes sets `rank`, `job_ctid` and
+-- `position`: each of its picks is a single job, which the claim has already locked.
 CREATE TYPE ojs_pick AS (
     lane bigint, tenant text, is_limited boolean, vt float8, weight float8,
     -- The low-water mark: the `seq` of the lane's jobs is at least `low` - 128. Null: the lane has

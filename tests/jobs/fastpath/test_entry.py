@@ -10,6 +10,7 @@ from django.test import RequestFactory, override_settings
 from django.urls import resolve
 
 from jobs import connection_pool, gather
+from jobs.api.base import OJSView
 from jobs.api.wire.answer import Answer
 from jobs.domain.wire.ids import new_id
 from jobs.fastpath.application import LATER, Application
@@ -150,6 +151,24 @@ def test_requests_of_one_thread_share_a_statement_and_get_their_own_answers() ->
     assert [status for status, _ in sent] == ["200 OK", "404 Not Found", "200 OK"]
     assert [body["id"] for _, body in (sent[0], sent[2])] == [job_id, job_id]
     assert sent[1][1]["error"]["details"]["resource_id"] == paths[1].rpartition("/")[2]
+
+
+@override_settings(OJS={**settings.OJS, "GATHER_ENQUEUES": True})
+def test_a_fault_in_a_view_leaves_no_request_without_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: Any) -> Answer:
+        raise ValueError("fault")
+
+    monkeypatch.setattr(OJSView, "complete", fail)
+    sent: list[Answer] = []
+    (job_id,) = stored_ids(1)
+
+    assert Entry(refusal).answer(environ_of("GET", f"/ojs/v1/jobs/{job_id}"), sent.append)
+    gather.start_collected()
+    connection_pool.close_idle()
+
+    assert [answer.status_code for answer in sent] == [500]
 
 
 @override_settings(OJS={**settings.OJS, "GATHER_ENQUEUES": True})

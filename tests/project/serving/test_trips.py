@@ -1,5 +1,10 @@
 """Statements that requests share run while the server reads on: jobs/gather.py."""
 
+import errno
+import os
+import select
+import socket
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,13 +14,18 @@ import pytest
 from django.db import connection
 from django.db.utils import OperationalError
 
-from jobs import connection_pool
+from jobs import baton, connection_pool, gather
 from jobs.api.wire.media import SEND
 from jobs.fastpath.application import LATER
-from jobs.gather import Gathering, Later
+from jobs.fastpath.statements import Direct, cursor_of, direct_of
+from jobs.gather import MOST, Gathering, Later
 from jobs.statements import Statements
 from jobs.trips import Trip
-from tests.processes import until
+from ojs_project.serving.limits import Limits
+from ojs_project.serving.server import Server
+from ojs_project.serving.trips import Trips
+from tests.concurrency import threads
+from tests.processes import DEADLINE_S, until
 from tests.project.serving.conftest import THREADS, Connect, Line
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -33,6 +43,7 @@ class Road:
         (folder / "waiting.sql").write_text(WAITING)
         (folder / "free.sql").write_text(FREE)
         self._statements = Statements(folder)
+        self.goes_on = threading.Event()  # ends the requests to /blocked
         self.begun: list[tuple[str, int]] = []
         self.gatherings: dict[str, Gathering[int, int]] = {
             "waiting": Gathering(self._beginning("waiting"), OperationalError),
@@ -52,13 +63,17 @@ class Road:
 
     def is_hot(self, environ: dict[str, Any]) -> bool:
         """Return whether no thread waits for the answer."""
-        return bool(environ["PATH_INFO"] != "/at-once")
+        return environ["PATH_INFO"] not in {"/at-once", "/blocked"}
 
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Any:
         """Answer ten times the number."""
         if environ["PATH_INFO"] == "/at-once":
             start("200 OK", [])
             return [b"here"]
+        if environ["PATH_INFO"] == "/blocked":
+            assert self.goes_on.wait(DEADLINE_S)
+            start("200 OK", [])
+            return [b"gone on"]
         _, name, number = environ["PATH_INFO"].split("/")
 
         def send(outcome: Callable[[], int]) -> None:
@@ -81,7 +96,9 @@ def _numbers(found: Sequence[list[Any] | Exception]) -> list[int]:
 @pytest.fixture
 def road(tmp_path: Path) -> Iterator[Road]:
     """Return the application."""
-    yield Road(tmp_path)
+    made = Road(tmp_path)
+    yield made
+    made.goes_on.set()
     connection_pool.close_idle()
 
 
@@ -183,3 +200,172 @@ def test_a_server_that_stops_answers_the_statements_under_way(
     site.stop()
 
     assert body(line) == b"10"
+
+
+def test_a_request_that_follows_on_its_connection_delays_no_answer_of_the_statement(
+    serving: Connect,
+    road: Road,
+    gate_of_statements: psycopg.Connection[Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gather, "PATIENCE_S", DEADLINE_S)  # both requests share one statement
+    site = serving(application=road)
+    first = site().get("/waiting/1")
+    until(lambda: len(waiting(gate_of_statements)) == 1)
+    pair = b"GET /waiting/2 HTTP/1.1\r\nHost: a\r\n\r\nGET /blocked HTTP/1.1\r\nHost: a\r\n\r\n"
+    two = site().send(pair)
+    until(lambda: len(road.gatherings["waiting"]._waiting) == 1)
+    three = site().get("/waiting/3")
+    until(lambda: len(road.gatherings["waiting"]._waiting) == 2)
+
+    gate_of_statements.close()
+
+    assert [body(line) for line in (first, two, three)] == [b"10", b"20", b"30"]
+    road.goes_on.set()
+    assert body(two) == b"gone on"
+    assert road.begun == [("waiting", 1), ("waiting", 2)]
+
+
+# --- the threads of a server ----------------------------------------------------------------------
+
+
+class Open:
+    """A line whose answer never comes."""
+
+    def __init__(self) -> None:
+        """Make a file descriptor that does not become readable."""
+        self._number = os.eventfd(0)
+
+    def fileno(self) -> int:
+        """Return the file descriptor."""
+        return self._number
+
+    def is_over(self) -> bool:
+        """Read nothing."""
+        return False
+
+
+@pytest.fixture
+def server(road: Road) -> Iterator[Server]:
+    """Return a server without running threads; its trips are watched."""
+    made = Server(
+        road,
+        [socket.create_server(("127.0.0.1", 0))],
+        threads=THREADS,
+        limits=Limits(max_body_bytes=1),
+        is_trusted=lambda _client: False,
+    )
+    gather.watch_by(made._trips)
+    yield made
+    gather.watch_by(None)
+    made.drain()
+
+
+def begins(begun: list[list[int]]) -> Callable[[Sequence[int]], Trip[list[int]]]:
+    """Return a function that begins trips whose answers never come, and records their items."""
+
+    def begin(items: Sequence[int]) -> Trip[list[int]]:
+        begun.append(list(items))
+        return Trip(Open(), lambda: list(items))
+
+    return begin
+
+
+def test_a_statement_begins_even_if_further_requests_always_arrive(server: Server) -> None:
+    begun: list[list[int]] = []
+    Gathering(begins(begun)).submit(1, lambda _: None)
+    baton.hold(lambda: None)
+
+    for _ in range(MOST):
+        assert server._events(lambda _timeout, _most: [(0, 0)]) == [(0, 0)]
+    assert server._events(lambda _timeout, _most: [(0, 0)]) == [(0, 0)]
+
+    baton.pass_on()
+    assert begun == [[1]]
+
+
+def test_items_of_a_thread_that_waits_for_the_baton_do_not_wait_longer_than_patience_lasts(
+    server: Server,
+) -> None:
+    begun: list[list[int]] = []
+    gathering = Gathering(begins(begun))
+    gathering.submit(1, lambda _: None)
+    gather.start_collected()
+    server._baton.acquire()  # of a thread that waits for events, and none comes
+    gathering.submit(2, lambda _: None)
+
+    def work() -> None:
+        server._events(lambda _timeout, _most: [(0, 0)])
+        baton.pass_on()
+
+    with threads(1) as start:
+        other = start(work)
+        try:
+            until(lambda: len(begun) == 2)
+        finally:
+            server._baton.release()
+        other.result()
+
+    assert begun == [[1], [2]]
+
+
+def test_a_trip_that_gets_the_number_of_a_lost_connection_stays_watched() -> None:
+    ended: list[str] = []
+    trips = Trips(select.epoll(), 2)
+
+    class Lost(Open):
+        def is_over(self) -> bool:
+            trips.watch(self, lambda: ended.append("new"))  # the system reuses the number
+            return True
+
+    line = Lost()
+    trips.watch(line, lambda: ended.append("lost"))
+    trips.go_on(line.fileno())
+
+    assert (ended, line.fileno() in trips) == (["lost"], True)
+
+
+def test_a_thread_waits_for_a_trip_that_cannot_be_watched() -> None:
+    class Full:
+        def modify(self, *_: int) -> None:
+            raise OSError(errno.ENOSPC, "no watch is left")
+
+    ended: list[str] = []
+    full: Any = Full()
+    trips, line = Trips(full, 1), Open()
+    trips.watch(line, lambda: ended.append("over"))
+
+    assert (ended, line.fileno() in trips) == (["over"], False)
+
+
+# --- the baton ------------------------------------------------------------------------------------
+
+
+def test_a_thread_that_connects_or_prepares_gives_the_baton_away(
+    road: Road, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed: list[str] = []
+    baton.hold(lambda: passed.append("connects"))
+    lent = connection_pool.lend()
+    kept = cursor_of(lent)
+    assert passed == ["connects"]
+
+    direct = direct_of(kept)
+    assert direct is not None
+    bound: list[str] = []
+    prepare = Direct._prepare
+
+    def prepared(self: Direct, text: str) -> Any:
+        bound.append("bound")
+        return prepare(self, text)
+
+    monkeypatch.setattr(direct, "_begin_wait", lambda _: bound.append("begin"))
+    monkeypatch.setattr(direct, "_end_wait", lambda: bound.append("end"))
+    monkeypatch.setattr(Direct, "_prepare", prepared)
+    baton.hold(lambda: passed.append("prepares"))
+    trip = direct.begin_each("SELECT %(n)s::int", [{"n": 1}])
+
+    assert passed == ["connects", "prepares"]
+    assert trip.result() == [[(1,)]]
+    assert bound == ["begin", "bound", "end"]
+    connection_pool.give_back(lent)

@@ -1,6 +1,6 @@
 -- ojs_after_look: decide where the claim looks next, and update the lanes of this look. p_got is
--- the number of jobs that the look handed out. The function retires empty lanes, clears the marks
--- of lanes that have no more returned jobs, and raises the virtual times of ordered lanes.
+-- the number of jobs that the look handed out. The function retires empty lanes, clears the column
+-- `returned` of lanes without returned jobs, and raises the virtual times of ordered lanes.
 -- ojs_claim_jobs does not call it after the usual look: an unordered look that handed out all
 -- planned jobs, from lanes without returned jobs (ADR 0025).
 -- Locks: the locks of the functions that it calls; all of them are tried.

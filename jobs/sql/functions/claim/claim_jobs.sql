@@ -1,9 +1,9 @@
 -- ojs_claim_jobs: hand out available jobs in one round trip, each job once.
 --
--- A claim is a sequence of steps, which pass on the state of the claim (ojs_claim_state). A step
--- takes the state, most steps also the request, and returns the changed state. Three steps return
--- parts of the answer instead: ojs_hand_out, ojs_hand_out_plain and ojs_claim_signals. types.sql
--- describes the members of the state, make_request.sql the members of the request.
+-- A claim is a sequence of steps. The first makes the state of the claim (ojs_claim_state). The next
+-- steps take it, most also the request, and return it changed. The steps of the rotation pass on
+-- ojs_rotation instead. ojs_hand_out, ojs_hand_out_plain and ojs_claim_signals return parts of the
+-- answer. types.sql describes the members of the state, make_request.sql the members of the request.
 -- docs/architecture.md shows where a new rule belongs. The steps and the rules that they apply:
 --   ojs_claim_worker   the configuration version; the worker's directive, pool, tenant and load.
 --   ojs_claim_locks    the pool's cap; one claim of a pool, rotation or scope at a time.

@@ -4,7 +4,7 @@
 -- needs). It is 0 if the queue is unknown or paused, or if its limit is reached or locked by another
 -- claim. The function opens at most a hundred lanes whose limit has opened by itself. It then finds
 -- the first two eligible lanes of the queue (`first_lanes`), unless the claim is for one tenant. If
--- no lane is eligible, `quota` is 0, too.
+-- no lane is eligible and no low-water mark bounded the search, `quota` is 0, too.
 --
 -- `is_plain_queue`: ojs_hand_out_plain serves the queue, because the steps from ojs_pick_lanes to
 -- ojs_add_costs would change nothing (ADR 0028). The queue has no limit and a single eligible lane,

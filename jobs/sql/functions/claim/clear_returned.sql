@@ -1,4 +1,4 @@
--- ojs_clear_returned: clear the mark `returned` of lanes that have no more returned jobs; see ADR
+-- ojs_clear_returned: clear the column `returned` of lanes that have no more returned jobs; see ADR
 -- 0025. Returns whether the claim may hold a lane.
 -- Locks: the lanes (SKIP LOCKED). The UPDATE looks for returned jobs with a snapshot taken under
 -- the lock. It sees all of them: a transaction that returns a job must lock the lane before it

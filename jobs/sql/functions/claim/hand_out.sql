@@ -47,7 +47,7 @@ BEGIN
         RETURNING z.id, h.lane, h.tenant, h.weight, h.lane_ctid, h.vt, h.limits, z.seq, z.attempt,
                   z.enqueued_at, h.tag, h.pick, h.rank
     ), started AS MATERIALIZED (
-        -- The only read of the wide row.
+        -- The join with ojs_job is the claim's only read of the wide row.
         SELECT d.id, d.lane, d.tenant, d.limits, d.seq, d.attempt + 1 AS attempt, d.enqueued_at,
                d.tag, d.pick, d.rank, d.vt, s.at, s.ms,
                s.at + s.ms * interval '1 millisecond' AS until,

@@ -11,7 +11,7 @@ BEGIN
     RETURN QUERY
     WITH started AS (
         -- By `ctid`: the claim has just locked these rows, and no plan can read more rows than
-        -- these. The only read of the wide row.
+        -- these. The join with ojs_job is the claim's only read of the wide row.
         DELETE FROM ojs_ready AS z USING ojs_job AS j
          WHERE z.ctid = ANY (ARRAY(
                SELECT y.ctid FROM ojs_ready AS y

@@ -16,11 +16,12 @@
 --   caller               the tenant that the caller is bound to; null: none. A worker belongs to
 --                        the tenant of its first request.
 --   heard_ms             the claim stores a sign of life if the last stored sign is older than
---                        this.
+--                        this; null: it stores none.
 --   prefetches           the worker holds more jobs than it runs. Its concurrency does not bound
 --                        the claim, except with the strategy least-loaded.
 --   declared             the hash of the worker's declaration that the process has cached; null:
---                        the request has its own declaration.
+--                        the claim does not compare it. The request itself has a declaration, and
+--                        a strategy or weights.
 --   pool, pool_cap       the pool that the jobs count for, and the bound on its active jobs.
 --   worker_pool          the pool to which the worker belongs, as far as the process knows.
 --   names_pool           the request itself named worker_pool; false: the process has cached it.
@@ -29,14 +30,14 @@
 --   blocked_on           the signal `blocked_on` of the previous claim: this claim waits for that
 --                        lock.
 -- Rotation:
---   rotation             the key of the queue rotation; null: the claim empties the queues in their
---                        order.
+--   rotation             the key of the queue rotation; null: the claim goes through the queues in
+--                        their order.
 --   strategy, weights, ratio  see ojs_turns.
 --   rotation_ms          how long a queue with jobs may wait for a turn, if `ratio` is set.
 --   is_global            priorities compete over queues: a turn goes to a queue whose head has the
 --                        smallest rank of all queues. A turn that starvation prevention owes to a
 --                        queue is the exception.
--- Low-water marks, behind which the claim starts to read, so that it skips dead index entries:
+-- Low-water marks, from which the claim starts to read, so that it skips dead index entries:
 --   low_ranks, low_vts   by position of the queues: the rank and the virtual time of the head.
 --   low_lanes, low_seqs  the `seq` of the first job of some lanes.
 -- A mark may hide a row that was stored late, so a process omits its marks once a second. A claim

@@ -78,7 +78,7 @@ BEGIN
 
     claim.is_single_lane := v_lanes = 1;
     -- A single lane gives its jobs in the order of `seq` anyway, and ojs_pick_unlocked reads less.
-    -- But ojs_pick_unlocked serves only claims that may wait.
+    -- But only a claim that may wait calls it for a single lane at once: see below.
     claim.is_ordered := claim.is_ordered AND (NOT claim.is_single_lane OR claim.must_not_wait);
     IF claim.rank > claim.busy_rank THEN
         claim.is_done := true;  -- jobs of a limit that another claim has locked may come first

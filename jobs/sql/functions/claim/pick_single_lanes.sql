@@ -1,11 +1,11 @@
 -- ojs_pick_single_lanes: pick jobs of all queues that have a turn and a single lane without limits,
--- in one statement. It locks the jobs, so that each lane gives the number counted here. Each job is
--- a pick of its own.
+-- in one statement. It locks the jobs, so the claim hands out exactly the jobs of `planned_total`.
+-- Each job is a pick of its own.
 --
 -- It leaves out these queues, which the other ojs_pick_* serve later:
 -- - A queue that is paused or has a limit.
 -- - A queue with a blocked lane whose limit has opened by itself.
--- - A queue whose best job has another rank than the rotation assumed.
+-- - A queue whose lane has another rank than the rotation assumed.
 -- - A queue whose lane is charged by run time (`timed`).
 -- - A queue whose low-water mark does not hold: it has a lane of higher priority, or it is ordered
 --   and has returned jobs.

@@ -10,8 +10,8 @@
 --   the lane would gain credit without a charge (ADR 0012).
 -- If no lane remains, the claim locks the first candidate. If it must not wait for that lock, it
 -- takes no jobs from the queue and names the lane in `blocked_on`.
--- Locks: none, or the first lane. The claim waits for it unless `must_not_wait` is true: otherwise
--- two claims could wait for each other.
+-- Locks: none, or the first lane, for which the claim waits. If `must_not_wait` is true, it does not
+-- wait, because two claims could wait for each other.
 CREATE OR REPLACE FUNCTION ojs_pick_unlocked(request ojs_request, claim ojs_claim_state)
 RETURNS ojs_claim_state LANGUAGE plpgsql AS $$
 BEGIN

@@ -7,9 +7,10 @@ import pytest
 from django.db import OperationalError
 from django.db.models.functions import Now
 
-from jobs import queries
+from jobs import bounds, queries
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.extensions import Loop
+from jobs.gather import now
 from jobs.loops import LoopRunner, all_loops
 from jobs.models import LoopTick, Worker
 from jobs.services.dispatch.fetch import fetch
@@ -17,6 +18,7 @@ from jobs.services.health import health as module
 from jobs.services.health.health import health, is_migrated
 from jobs.services.storage import schema
 from jobs.services.workers.heartbeat import Report, Standing, heartbeat
+from jobs.trips import Trip
 from tests.processes import until
 from tests.spec import spec
 
@@ -117,6 +119,22 @@ def test_health_of_a_slow_database_is_not_well(monkeypatch: pytest.MonkeyPatch) 
 
     assert health().is_slow
     assert not health().is_well
+
+
+def test_a_shared_health_check_bounds_its_wait_for_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bound: list[float | None] = []
+
+    def finish() -> queries.Vitals:
+        bound.append(bounds.answer_s(None))
+        raise OperationalError
+
+    monkeypatch.setattr(queries, "begin_vitals", lambda *_: Trip(None, finish))
+    monkeypatch.setattr(module, "is_usable", lambda: True)
+
+    assert now(module.health_soon()).error == "OperationalError"
+    assert bound == [module.PROBE_S]
 
 
 def test_health_without_a_database_names_the_problem(monkeypatch: pytest.MonkeyPatch) -> None:
