@@ -21,6 +21,7 @@ from jobs.fastpath.statements import Direct, cursor_of, direct_of
 from jobs.gather import MOST, Gathering, Later
 from jobs.statements import Statements
 from jobs.trips import Trip
+from ojs_project.database import driver
 from ojs_project.serving.limits import Limits
 from ojs_project.serving.server import Server
 from ojs_project.serving.trips import Trips
@@ -345,10 +346,18 @@ def test_a_thread_that_connects_or_prepares_gives_the_baton_away(
     road: Road, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passed: list[str] = []
+    connect, held = driver.connect, list[bool]()
+
+    def connected(**params: Any) -> Any:
+        held.append(baton.is_held())
+        return connect(**params)
+
+    monkeypatch.setattr(driver, "connect", connected)
     baton.hold(lambda: passed.append("connects"))
+    connection_pool.close_idle()
     lent = connection_pool.lend()
     kept = cursor_of(lent)
-    assert passed == ["connects"]
+    assert (passed, held) == (["connects"], [False])
 
     direct = direct_of(kept)
     assert direct is not None
