@@ -117,7 +117,8 @@ def gate_of_statements(store: None) -> Iterator[psycopg.Connection[Any]]:
 def waiting(held: psycopg.Connection[Any]) -> list[int]:
     """Return the backends that wait for the lock."""
     rows = held.execute(
-        "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND NOT granted",
+        "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND NOT granted AND"
+        " database = (SELECT oid FROM pg_database WHERE datname = current_database())",
         [GATE],
     )
     return [pid for (pid,) in rows]
