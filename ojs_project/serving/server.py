@@ -34,16 +34,9 @@ from jobs.domain.errors import (
     RequestTimeout,
 )
 from jobs.fastpath.application import LATER
-from jobs.gather import (
-    MOST,
-    PATIENCE_S,
-    is_crowded,
-    prepare_wait,
-    start_collected,
-    start_late,
-    watch_by,
-)
+from jobs.gather import prepare_wait, watch_by
 from ojs_project.serving.connections import Connection, base_environ
+from ojs_project.serving.events import Events
 from ojs_project.serving.limits import Limits
 from ojs_project.serving.listeners import Listeners
 from ojs_project.serving.register import BUSY, READABLE, RETRY, WRITABLE, Register
@@ -56,7 +49,6 @@ from ojs_project.serving.trips import Trips
 logger = logging.getLogger("ojs.http")
 
 Application = Callable[[Environ, Callable[..., Any]], Any]
-Poll = Callable[[float, int], list[tuple[int, int]]]
 
 LIVE: Final = frozenset({"/livez", "/healthz"})  # these use nothing that can make a thread wait
 PROBES: Final = HEALTH - LIVE
@@ -92,8 +84,7 @@ class Server:
         self._trips = Trips(self._epoll, threads)
         self._woken = os.eventfd(0, os.EFD_NONBLOCK)
         self._is_over = self._is_draining = False
-        self._baton = threading.Lock()  # of the thread that waits for events and handles them
-        self._joined = 0  # events since the holder of the baton last started statements
+        self._events = Events(self._epoll)
         self._pool = [
             threading.Thread(target=self._work, name=f"ojs-http-{n}", daemon=True)
             for n in range(threads + 2)
@@ -150,10 +141,9 @@ class Server:
     # --- threads ----------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        poll, take = self._epoll.poll, self._register.take
-        listeners, trips = self._listeners, self._trips
+        take, listeners, trips = self._register.take, self._listeners, self._trips
         while not self._is_over:
-            for number, _ in self._safe_events(poll):
+            for number in self._events.next():
                 connection = take(number)
                 try:
                     if connection is not None:
@@ -167,38 +157,6 @@ class Server:
                     if connection is not None:
                         self._register.close(connection)
         baton.pass_on()
-
-    def _safe_events(self, poll: Poll) -> list[tuple[int, int]]:
-        """Return `_events`. A fault must not end this thread: it may hold the baton."""
-        try:
-            return self._events(poll)
-        except Exception:
-            logger.exception("http.broken")
-            return []
-
-    def _events(self, poll: Poll) -> list[tuple[int, int]]:
-        """Wait for the baton and for an event; first start the statements that requests share."""
-        if not baton.is_held():
-            start_collected()
-            # the holder may wait for an event, so this thread starts its own late items
-            if not self._baton.acquire(timeout=PATIENCE_S if is_crowded() else 0):
-                start_late()
-                self._baton.acquire()
-            baton.hold(self._baton.release)
-        events = poll(0, 1)
-        if events and self._joined < MOST:  # requests that have arrived join the statements
-            self._joined += 1
-            return events
-        self._joined = 0
-        start_collected()
-        if events:
-            start_late()
-            return events
-        if not baton.is_held():  # this thread had to wait, and has passed the baton on
-            return []
-        events = poll(PATIENCE_S if is_crowded() else -1, 1)
-        start_late()
-        return events
 
     def _welcome(self, sock: socket.socket, client: str) -> None:
         """Wait for the first request of a new connection, or refuse it."""

@@ -1,13 +1,13 @@
 """Statements that requests share run while the server reads on: jobs/gather.py."""
 
+import contextlib
 import errno
 import os
 import select
-import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 import pytest
@@ -22,8 +22,7 @@ from jobs.gather import MOST, Gathering, Later
 from jobs.statements import Statements
 from jobs.trips import Trip
 from ojs_project.database import driver
-from ojs_project.serving.limits import Limits
-from ojs_project.serving.server import Server
+from ojs_project.serving.events import Events
 from ojs_project.serving.trips import Trips
 from tests.concurrency import threads
 from tests.processes import DEADLINE_S, until
@@ -247,20 +246,21 @@ class Open:
         return False
 
 
+class Ready:
+    """An epoll instance with an event at any time."""
+
+    def poll(self, _timeout: float, _most: int) -> list[tuple[int, int]]:
+        """Return the event."""
+        return [(0, 0)]
+
+
 @pytest.fixture
-def server(road: Road) -> Iterator[Server]:
-    """Return a server without running threads; its trips are watched."""
-    made = Server(
-        road,
-        [socket.create_server(("127.0.0.1", 0))],
-        threads=THREADS,
-        limits=Limits(max_body_bytes=1),
-        is_trusted=lambda _client: False,
-    )
-    gather.watch_by(made._trips)
-    yield made
-    gather.watch_by(None)
-    made.drain()
+def events() -> Iterator[Events]:
+    """Return the events of a process whose trips are watched."""
+    with contextlib.closing(select.epoll()) as epoll:
+        gather.watch_by(Trips(epoll, THREADS))
+        yield Events(cast("select.epoll", Ready()))
+        gather.watch_by(None)
 
 
 def begins(begun: list[list[int]]) -> Callable[[Sequence[int]], Trip[list[int]]]:
@@ -273,31 +273,31 @@ def begins(begun: list[list[int]]) -> Callable[[Sequence[int]], Trip[list[int]]]
     return begin
 
 
-def test_a_statement_begins_even_if_further_requests_always_arrive(server: Server) -> None:
+def test_a_statement_begins_even_if_further_requests_always_arrive(events: Events) -> None:
     begun: list[list[int]] = []
     Gathering(begins(begun)).submit(1, lambda _: None)
     baton.hold(lambda: None)
 
     for _ in range(MOST):
-        assert server._events(lambda _timeout, _most: [(0, 0)]) == [(0, 0)]
-    assert server._events(lambda _timeout, _most: [(0, 0)]) == [(0, 0)]
+        assert events.next() == [0]
+    assert events.next() == [0]
 
     baton.pass_on()
     assert begun == [[1]]
 
 
 def test_items_of_a_thread_that_waits_for_the_baton_do_not_wait_longer_than_patience_lasts(
-    server: Server,
+    events: Events,
 ) -> None:
     begun: list[list[int]] = []
     gathering = Gathering(begins(begun))
     gathering.submit(1, lambda _: None)
     gather.start_collected()
-    server._baton.acquire()  # of a thread that waits for events, and none comes
+    events._baton.acquire()  # of a thread that waits for events, and none comes
     gathering.submit(2, lambda _: None)
 
     def work() -> None:
-        server._events(lambda _timeout, _most: [(0, 0)])
+        events.next()
         baton.pass_on()
 
     with threads(1) as start:
@@ -305,7 +305,7 @@ def test_items_of_a_thread_that_waits_for_the_baton_do_not_wait_longer_than_pati
         try:
             until(lambda: len(begun) == 2)
         finally:
-            server._baton.release()
+            events._baton.release()
         other.result()
 
     assert begun == [[1], [2]]
