@@ -47,7 +47,9 @@ def insert(
             # transaction, and a new lane must not stay locked while the next try waits for locks
             # that come before lanes.
             with transaction.atomic() if connection.in_atomic_block else nullcontext():
-                rows = _rows(drafts, texts, _lane_ids(drafts, limited, config), request)
+                lane_keys = keys_of(drafts, limited, config)
+                by_key = lanes.resolve(lane_keys)
+                rows = rows_of(drafts, texts, [by_key[key] for key in lane_keys], request)
                 if keys is not None:
                     _add_fingerprints(rows, drafts, keys)
                 placed = _place(rows, config.version, checking, may_gather=_may_gather(drafts[0]))
@@ -62,10 +64,13 @@ def insert(
     raise AssertionError("the loop returns or raises")
 
 
-def _lane_ids(
+def keys_of(
     drafts: Sequence[JobDraft], limited: Mapping[str, int], config: configuration.Configuration
-) -> list[int]:
-    """Return the lane id of each draft. Most drafts of a request share a few lanes."""
+) -> list[LaneKey]:
+    """Return the key of each draft's lane; `limited` has the ids of the limits that drafts name.
+
+    Most drafts of a request share a few lanes.
+    """
     places = [
         (draft.queue, draft.priority, draft.tenant, draft.route, draft.type, limited.get(draft.id))
         for draft in drafts
@@ -74,14 +79,16 @@ def _lane_ids(
         place: key_of(draft, place[-1], config.types)
         for place, draft in dict(zip(places, drafts, strict=True)).items()
     }
-    by_key = lanes.resolve(keys.values())
-    ids = {place: by_key[key] for place, key in keys.items()}
-    return [ids[place] for place in places]
+    return [keys[place] for place in places]
 
 
-def _rows(
-    drafts: Sequence[JobDraft], texts: Sequence[Written], lane_ids: list[int], request: str | None
+def rows_of(
+    drafts: Sequence[JobDraft],
+    texts: Sequence[Written],
+    lane_ids: Sequence[int],
+    request: str | None,
 ) -> list[dict[str, Any]]:
+    """Return the rows of a request's drafts, as the insert reads them."""
     return [
         row_of(n, draft, text, lane_id, request)
         for n, (draft, text, lane_id) in enumerate(zip(drafts, texts, lane_ids, strict=True))

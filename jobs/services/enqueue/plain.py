@@ -7,15 +7,15 @@ store.py stores all other drafts.
 """
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from django.db import DatabaseError
 
 from jobs import extensions
 from jobs.connection_pool import is_usable
 from jobs.domain.access.caller import Caller
-from jobs.domain.dispatch.claim import LaneKey
 from jobs.domain.enqueue.draft import JobDraft
-from jobs.domain.enqueue.written import Writer, written
+from jobs.domain.enqueue.written import Writer, Written
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.extensions import EnqueueHooks, implementers
@@ -26,30 +26,32 @@ from jobs.services.enqueue import insert
 from jobs.services.lanes import configuration, lanes
 
 
+class _Plain(NamedTuple):
+    """The plain drafts of a request, and their rows for a configuration version."""
+
+    version: int
+    drafts: list[JobDraft]
+    texts: list[Written]
+    rows: list[dict[str, Any]]
+
+    def jobs(self, outcome: Outcome[list[Placed]]) -> list[Job]:
+        """Return the stored jobs; none if a cached fact was stale."""
+        return [
+            insert.job_of(self.drafts[row.n], self.texts[row.n], row) for row in _placed(outcome)
+        ]
+
+
 def begin(draft: JobDraft, caller: Caller) -> Later[Job | None] | None:
     """Return the later job of a prepared draft; None: the draft is not plain.
 
     The result is None if store.py must store the draft after all, because a cached fact was stale.
     Nothing is stored then.
     """
-    config = configuration.cache.latest
-    if config is None or not _may_be_plain(draft, config):
+    plain = _plain([draft], caller)
+    if plain is None:
         return None
-    found = _admitted([draft], caller, config)
-    if found is None:
-        return None
-    (draft,) = found
-    lane_id = lanes.cached(insert.key_of(draft, None, config.types))
-    if lane_id is None:
-        return None
-    text = written(draft)
-    row = insert.row_of(0, draft, text, lane_id, caller.request_id)
-
-    def finish(outcome: "Outcome[list[Placed]]") -> "Job | None":
-        placed = _placed(outcome)
-        return insert.job_of(draft, text, placed[0]) if placed else None
-
-    return Later(insert.gathering, (config.version, row), finish)
+    item = plain.version, plain.rows[0]
+    return Later(insert.gathering, item, lambda outcome: next(iter(plain.jobs(outcome)), None))
 
 
 def begin_batch(drafts: Sequence[JobDraft], caller: Caller) -> Later[list[Job] | None] | None:
@@ -57,57 +59,42 @@ def begin_batch(drafts: Sequence[JobDraft], caller: Caller) -> Later[list[Job] |
 
     The result is None in the same case as that of `begin`.
     """
+    plain = _plain(drafts, caller)
+    if plain is None:
+        return None
+    item = plain.version, plain.rows
+    return Later(insert.batches, item, lambda outcome: plain.jobs(outcome) or None)
+
+
+def _plain(drafts: Sequence[JobDraft], caller: Caller) -> _Plain | None:
+    """Apply the configuration to drafts, and write their rows; None: not all drafts are plain."""
     config = configuration.cache.latest
-    if config is None or not all(_may_be_plain(draft, config) for draft in drafts):
+    if config is None or not is_usable():
         return None
-    found = _admitted(drafts, caller, config)
-    lane_ids = found and _lane_ids(found, config)
-    if not found or not lane_ids:
+    if not all(_may_be_plain(draft, config) for draft in drafts):
         return None
-    writer = Writer()
-    texts = [writer.written(draft) for draft in found]
-    rows = [
-        insert.row_of(n, draft, text, lane_id, caller.request_id)
-        for n, (draft, text, lane_id) in enumerate(zip(found, texts, lane_ids, strict=True))
-    ]
-
-    def finish(outcome: "Outcome[list[Placed]]") -> "list[Job] | None":
-        placed = _placed(outcome)
-        return [insert.job_of(found[row.n], texts[row.n], row) for row in placed] or None
-
-    return Later(insert.batches, (config.version, rows), finish)
-
-
-def _admitted(
-    drafts: Sequence[JobDraft], caller: Caller, config: configuration.Configuration
-) -> list[JobDraft] | None:
-    """Apply the configuration, and set version keys; None: an extension examines a draft."""
     try:
         applied = configuration.apply(config, drafts)
-        return None if _is_examined(applied, caller, config.version) else applied
+        if _is_examined(applied, caller, config.version):
+            return None
     except OJSError:  # enqueue.py raises it for the caller
         return None
-
-
-def _lane_ids(drafts: Sequence[JobDraft], config: configuration.Configuration) -> list[int] | None:
-    """Return the lane of each draft; None: this process does not know all of them."""
-    known: dict[LaneKey, int | None] = {}
-    found: list[int] = []
-    for draft in drafts:
-        key = insert.key_of(draft, None, config.types)
-        if key not in known:
-            known[key] = lanes.cached(key)
-        lane_id = known[key]
+    lane_ids = []
+    for key in insert.keys_of(applied, {}, config):
+        lane_id = lanes.cached(key)
         if lane_id is None:
             return None
-        found.append(lane_id)
-    return found
+        lane_ids.append(lane_id)
+    writer = Writer()
+    texts = [writer.written(draft) for draft in applied]
+    rows = insert.rows_of(applied, texts, lane_ids, caller.request_id)
+    return _Plain(config.version, applied, texts, rows)
 
 
 def _may_be_plain(draft: JobDraft, config: configuration.Configuration) -> bool:
     is_special = draft.id_given or draft.unique is not None or draft.rate_limit is not None
     is_known = draft.queue in config.queues and config.of(draft.queue).bound is None
-    return not is_special and is_known and is_usable()
+    return not is_special and is_known
 
 
 def _is_examined(drafts: list[JobDraft], caller: Caller, version: int) -> bool:
