@@ -26,7 +26,7 @@ from ojs_project.serving.events import Events
 from ojs_project.serving.trips import Trips
 from tests.concurrency import threads
 from tests.processes import DEADLINE_S, until
-from tests.project.serving.conftest import THREADS, Connect, Line
+from tests.project.serving.conftest import THREADS, Connect, Line, Site
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -128,12 +128,18 @@ def body(line: Line) -> bytes:
     return line.response()[2]
 
 
+def waited_for(site: Site, held: psycopg.Connection[Any]) -> Line:
+    """Send the request /waiting/1, and return its connection when its statement waits."""
+    line = site().get("/waiting/1")
+    until(lambda: len(waiting(held)) == 1)
+    return line
+
+
 def test_a_statement_that_waits_takes_no_thread(
     serving: Connect, road: Road, gate_of_statements: psycopg.Connection[Any]
 ) -> None:
     site = serving(application=road)
-    first = site().get("/waiting/1")
-    until(lambda: len(waiting(gate_of_statements)) == 1)
+    first = waited_for(site, gate_of_statements)
     others = [site().get(f"/waiting/{n}") for n in range(2, 4 * THREADS)]
 
     assert body(site().get("/at-once")) == b"here"
@@ -162,8 +168,7 @@ def test_requests_of_a_lost_statement_get_its_error_and_the_next_are_answered(
     serving: Connect, road: Road, gate_of_statements: psycopg.Connection[Any]
 ) -> None:
     site = serving(application=road)
-    line = site().get("/waiting/1")
-    until(lambda: len(waiting(gate_of_statements)) == 1)
+    line = waited_for(site, gate_of_statements)
 
     (backend,) = waiting(gate_of_statements)
     gate_of_statements.execute("SELECT pg_terminate_backend(%s)", [backend])
@@ -178,8 +183,7 @@ def test_requests_that_come_during_a_statement_share_the_next(
     serving: Connect, road: Road, gate_of_statements: psycopg.Connection[Any]
 ) -> None:
     site = serving(application=road)
-    first = site().get("/waiting/1")
-    until(lambda: len(waiting(gate_of_statements)) == 1)
+    first = waited_for(site, gate_of_statements)
 
     others = [site().get(f"/waiting/{n}") for n in (2, 3, 4)]
     assert body(site().get("/at-once")) == b"here"
@@ -194,8 +198,7 @@ def test_a_server_that_stops_answers_the_statements_under_way(
     serving: Connect, road: Road, gate_of_statements: psycopg.Connection[Any]
 ) -> None:
     site = serving(application=road)
-    line = site().get("/waiting/1")
-    until(lambda: len(waiting(gate_of_statements)) == 1)
+    line = waited_for(site, gate_of_statements)
 
     gate_of_statements.close()
     site.stop()
@@ -211,8 +214,7 @@ def test_a_request_that_follows_on_its_connection_delays_no_answer_of_the_statem
 ) -> None:
     monkeypatch.setattr(gather, "PATIENCE_S", DEADLINE_S)  # both requests share one statement
     site = serving(application=road)
-    first = site().get("/waiting/1")
-    until(lambda: len(waiting(gate_of_statements)) == 1)
+    first = waited_for(site, gate_of_statements)
     pair = b"GET /waiting/2 HTTP/1.1\r\nHost: a\r\n\r\nGET /blocked HTTP/1.1\r\nHost: a\r\n\r\n"
     two = site().send(pair)
     until(lambda: len(road.gatherings["waiting"]._waiting) == 1)
