@@ -106,6 +106,7 @@ def parse_rate_limit(raw: object, path: str = "rate_limit") -> RateLimit:
         policy = parse_policy(raw, path)
         if policy.rate is None or policy.concurrency is not None or policy.throttle is not None:
             raise InvalidRequest.field(f"{path}.key", "is required", raw.get("key"))
+        check_waits(policy, f"{path}.on_limit")
         return RateLimit(None, policy)
     key = parse_key(raw["key"], f"{path}.key")
     scope = raw.get("scope")
@@ -115,6 +116,16 @@ def parse_rate_limit(raw: object, path: str = "rate_limit") -> RateLimit:
     if policy == LimitPolicy(on_limit=policy.on_limit):
         raise InvalidRequest.field(path, "must limit concurrency, rate or throttle")
     return RateLimit(key, policy, is_global=scope == "global")
+
+
+def check_waits(policy: LimitPolicy, path: str) -> None:
+    """Check that a queue's limit lets its jobs wait; claims only skip the queue. Spec: 27, RL-6.
+
+    Raises InvalidRequest.
+    """
+    if policy.on_limit != "wait":
+        problem = "must be wait: jobs over the limit of a queue wait"
+        raise InvalidRequest.field(path, problem, policy.on_limit)
 
 
 def parse_key(raw: object, path: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from jobs.domain.errors import InvalidRequest
-from jobs.domain.lanes.limits import MOST, LimitPolicy, parse_policy, whole
+from jobs.domain.lanes.limits import MOST, LimitPolicy, check_waits, parse_policy, whole
 from jobs.domain.outcome.retry import DEFAULT_POLICY, RetryPolicy
 from jobs.domain.outcome.retry import parse_policy as parse_retry
 from jobs.domain.wire.bounds import MAX_MS, MIN_LEASE_MS
@@ -189,6 +189,7 @@ def _rate_limit(value: object, _before: object) -> dict[str, Any]:
         raise InvalidRequest.field(
             "rate_limit", "must have the members limit and period only", dict(value)
         )
+    check_waits(policy, "rate_limit.on_limit")
     if policy.rate is None:
         empty = "period" if "period" in value else "limit"
         raise InvalidRequest.field(f"rate_limit.{empty}", "is required: give limit and period")

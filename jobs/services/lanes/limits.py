@@ -18,6 +18,7 @@ from jobs.domain.lanes.limits import (
     OF_TYPE,
     LimitPolicy,
     RateLimit,
+    check_waits,
 )
 from jobs.domain.states import CODES, State
 from jobs.domain.wire.times import format_time
@@ -165,7 +166,8 @@ def override(
 
     A key that no job has used is made. So is `type:<type>`, which applies to the jobs of a type
     that are enqueued from then on. `tenant` is the tenant of the key if it is not the caller's own.
-    Raises NotFound for a queue that has no limit.
+    Raises NotFound for a queue that has no limit, and InvalidRequest if the limit of a queue shall
+    drop or delay jobs.
     """
     tenant = tenant or caller.tenant
     with audited(caller, "rate_limit.overridden", name) as data:
@@ -173,7 +175,10 @@ def override(
         if tenant:
             data["tenant"] = tenant
         try:
-            limit_id = _find(name, tenant).id
+            found = _find(name, tenant)
+            if found.kind == OF_QUEUE:
+                check_waits(policy, "on_limit")
+            limit_id = found.id
         except NotFound:
             if name.startswith(PREFIXES[OF_QUEUE]):
                 raise

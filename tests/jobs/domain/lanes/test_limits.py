@@ -96,6 +96,7 @@ def test_the_normalized_form_is_returned() -> None:
         ({"key": "k", "concurrency": 1, "scope": "all"}, "rate_limit.scope"),
         ({"max_per_second": 0}, "rate_limit.max_per_second"),
         ({"max_per_second": "1"}, "rate_limit.max_per_second"),
+        ({"max_per_second": 1, "on_limit": "drop"}, "rate_limit.on_limit"),
     ],
 )
 @spec("contract 27.1")
@@ -165,6 +166,10 @@ def test_policy_and_limit_are_what_was_configured() -> None:
             "backpressure.warning_threshold",
         ),
         ({"rate_limit": {"concurrency": 1}}, "rate_limit"),
+        (
+            {"rate_limit": {"limit": 1, "period": "1m", "on_limit": "reschedule"}},
+            "rate_limit.on_limit",
+        ),
         ({"visibility_timeout_ms": 1}, "visibility_timeout_ms"),
         ({"default_timeout_ms": 1e99}, "default_timeout_ms"),
         ({"allowed_job_types": []}, "allowed_job_types"),

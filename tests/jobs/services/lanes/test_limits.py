@@ -10,7 +10,7 @@ from django.db.models import F
 from jobs import queries
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.dispatch.claim import FetchRequest
-from jobs.domain.errors import NotFound
+from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.domain.lanes.limits import LimitPolicy
 from jobs.domain.states import State
 from jobs.models import Hold, Lane, Later, Limit, Start
@@ -381,6 +381,20 @@ def test_a_job_without_key_limits_its_queue_and_the_latest_wins() -> None:
 
     stored_ids(1, rate_limit={"limit": 3, "period": "PT1H"})
     assert fetched() == ids[1:3]
+
+
+@pytest.mark.parametrize("on_limit", ["drop", "reschedule"])
+@spec("contract 27.2")
+def test_jobs_over_the_limit_of_a_queue_can_only_wait(on_limit: str) -> None:
+    configure("default", {"concurrency": 4})
+
+    with pytest.raises(InvalidRequest) as caught:
+        limits.override(
+            "queue:default", LimitPolicy(concurrency=1, on_limit=on_limit), None, SYSTEM
+        )
+
+    assert caught.value.details["field"] == "on_limit"
+    assert limits.state("queue:default", None).override is None
 
 
 @spec("contract 10.4")
