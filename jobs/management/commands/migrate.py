@@ -5,9 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands import migrate
-from django.db import OperationalError
+from django.db import DEFAULT_DB_ALIAS, OperationalError  # noqa: TID251 - where hosts begin
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
+from jobs import database
 from jobs.services.storage import schema
 
 WAIT_S = 300
@@ -22,6 +23,8 @@ class Command(migrate.Command):
     change. Several processes may run it at once: they take turns.
     """
 
+    _alias: str | None = None  # of the database of the jobs, while its migrations are applied
+
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""
         super().add_arguments(parser)
@@ -35,6 +38,11 @@ class Command(migrate.Command):
         alias = options["database"]
         if options["plan"] or options["check_unapplied"] or not schema.is_ours(alias):
             super().handle(*arguments, **options)
+            if alias == DEFAULT_DB_ALIAS and not schema.is_ours(alias) and options["verbosity"]:
+                self.stdout.write(
+                    "  The tables of the jobs are in another database: run"
+                    f" migrate --database={database.alias()}, too"
+                )
             return
         until = monotonic() + options["wait"]
         try:
@@ -72,6 +80,6 @@ class Command(migrate.Command):
         fake: bool = False,  # noqa: FBT001, FBT002 - Django's signature
     ) -> None:
         """Bound the waits for locks of each migration that can be repeated as a whole."""
-        if action == "apply_start":
+        if action == "apply_start" and self._alias is not None:
             schema.bound_locks(self._alias, LOCK_MS if migration.atomic else 0)
         super().migration_progress_callback(action, migration, fake)

@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
-from django.apps import apps
 from django.db import DatabaseError, connections
 
 from jobs import extensions, queries
@@ -27,6 +26,7 @@ from jobs.models import Queue
 from jobs.queries import Claimed
 from jobs.services.dispatch.fetch import planned
 from jobs.services.lanes import lanes
+from jobs.services.storage.tables import core_tables
 
 logger = logging.getLogger("ojs.scratch")
 PREFIX: Final = "ojs_scratch_"  # also in sql/upkeep/scratch_sweep.sql
@@ -77,8 +77,7 @@ def _own_session() -> Iterator[None]:
 
 
 def _tables() -> list[str]:
-    own = {model._meta.db_table for model in apps.get_app_config("ojs_jobs").get_models()}
-    return sorted(own - set(COPIED))
+    return sorted(set(core_tables()) - set(COPIED))
 
 
 def _copied() -> list[str]:

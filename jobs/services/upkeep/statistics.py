@@ -5,15 +5,13 @@ got while they were small, which reads whole tables, until statistics arrive. Au
 them up to a minute later. This loop analyzes a table as soon as it doubled, which is seldom.
 """
 
-from django.apps import apps
-
 from jobs import extensions, queries
+from jobs.services.storage.tables import core_tables
 
 
 def refresh_statistics() -> int:
     """Analyze tables that have doubled; returns how many were analyzed."""
-    own = [model._meta.db_table for model in apps.get_app_config("ojs_jobs").get_models()]
-    outgrown = queries.outgrown((*own, *extensions.tables()))
+    outgrown = queries.outgrown((*core_tables(), *extensions.tables()))
     if outgrown:
         queries.analyze(outgrown)
     return len(outgrown) and len(outgrown) - len(queries.outgrown(outgrown))
