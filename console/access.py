@@ -15,6 +15,7 @@ from django.template.response import TemplateResponse
 from console.callers import tenant_of
 from console.conf import conf
 from console.pages import BY_NAME, Page
+from jobs.api.access.session import login_page
 from jobs.domain.access.permits import Permit, Tenants, is_reading
 from jobs.domain.errors import PermissionDenied
 from jobs.permits import table
@@ -80,6 +81,10 @@ class Guarded(LoginRequiredMixin):
         except PermissionDenied as problem:  # restricted to tenants, and none is left
             why = f"{str(problem).capitalize()}."
         return denied(request, why) if why else super().dispatch(request, *args, **kwargs)
+
+    def get_login_url(self) -> str:
+        """Return the login page of the project, else of the console."""
+        return login_page()
 
     def permit(self) -> Permit | None:
         """Return the permit that the method needs; None: closed to all."""

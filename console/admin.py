@@ -3,10 +3,12 @@
 from django.contrib import admin
 
 from console import models
+from console.site import Site
 from console.users import FORMS
 from jobs.admin import ReadOnly
 
-for model, form in FORMS.items():  # replace Django's own classes
+# replace Django's own classes, but not in the admin of a host project
+for model, form in FORMS.items() if isinstance(admin.site, Site) else ():
     if admin.site.is_registered(model):
         admin.site.unregister(model)
         admin.site.register(model, form)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth import get_user_model
 from django.db.models import Q
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
@@ -60,8 +60,8 @@ def delete(view_id: str, who: Caller) -> str:
     return view.name
 
 
-def _user(who: Caller) -> User:
-    return User.objects.get(username=who.name.removeprefix(PREFIX))
+def _user(who: Caller) -> Any:
+    return get_user_model()._default_manager.get_by_natural_key(who.name.removeprefix(PREFIX))
 
 
 def _query(text: str) -> str:

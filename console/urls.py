@@ -22,7 +22,11 @@ urlpatterns = [
     *map(_route, installed()),
     path(
         "login/",
-        LoginView.as_view(template_name="ojs/console/login.html", redirect_authenticated_user=True),
+        LoginView.as_view(
+            template_name="ojs/console/login.html",
+            redirect_authenticated_user=True,
+            next_page="ojs_console:overview",
+        ),
         name="login",
     ),
     path("logout/", LogoutView.as_view(next_page="ojs_console:login"), name="logout"),

@@ -9,24 +9,15 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from jobs.api.problems import database_error
-from jobs.api.urls import fallback
 from jobs.domain.errors import BackendError, InvalidRequest, NotFound, PermissionDenied
 from ojs_project.problems import problem_answer
 
 urlpatterns = [
-    path("", include("jobs.api.urls")),
-    path("", include("federation.api.urls")),
-    path("", include("scheduling.api.urls")),
-    path("", include("tenancy.api.urls")),
-    path("", include("versioning.api.urls")),
-    path("", include("versioning.api.schema_urls")),
-    path("", include("webhooks.api.urls")),
-    path("", include("workflows.api.urls")),
+    path("", include("ojs_project.urls_api")),
     path("console/", include("console.urls")),
     path("admin/", admin.site.urls),
     path("", RedirectView.as_view(url="/console/")),
     path("favicon.ico", RedirectView.as_view(url="/static/ojs/icon.svg")),
-    *fallback,
 ]
 
 

@@ -38,7 +38,7 @@ class RegionView(FederationView):
     def stored(self, wanted: Region, *, must_be_new: bool = False) -> Answer:
         """Store a region and answer with it."""
         row, is_new = configure.put_region(wanted, self.caller, must_be_new=must_be_new)
-        location = {"Location": f"/ojs/v1/admin/federation/regions/{row.id}"} if is_new else {}
+        location = {"Location": self.path(f"/admin/federation/regions/{row.id}")} if is_new else {}
         return self.shown(row, 201 if is_new else 200, headers=location)
 
     def require_nothing(self) -> None:

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from jobs.api.access.access import OPEN, Principal, authenticate
 from jobs.api.access.limiter import Allowance, limits_requests
+from jobs.api.mount import API, mount_of
 from jobs.api.openapi import OperationSchema
 from jobs.api.problems import as_ojs_error, error_response
 from jobs.api.wire.answer import Answer
@@ -139,6 +140,10 @@ class OJSView(APIView):
         Raises PermissionDenied.
         """
         self.principal.require(table().operations[operation])
+
+    def path(self, below: str) -> str:
+        """Return the path of a resource of the API, for answers; `below` is its own part."""
+        return f"{mount_of(self.http)}{API}{below}"
 
     def as_seen(self, job: Job, *, is_listed: bool = False) -> Job:
         """Return a job as the caller may see it; access to a classified job is recorded.

@@ -6,14 +6,16 @@ does without proxies.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
 
 from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 
 from jobs.api.access.access import SUBJECT
+from jobs.api.mount import configured
 from jobs.api.problems import plain_error
-from jobs.conf import conf
+from jobs.conf import conf, read_anew
 from jobs.domain.access import peers
 from jobs.domain.errors import TLSRequired
 
@@ -51,9 +53,17 @@ def determine(request: HttpRequest) -> TLSRequired | None:
     """Determine the request's source; returns the refusal of plain HTTP."""
     if conf().trusted_proxies:
         _apply_forwarded_headers(request.META)
-    if conf().require_tls and not request.is_secure() and request.path_info not in HEALTH:
+    if conf().require_tls and not request.is_secure() and request.path_info not in _probed():
         return TLSRequired("plain HTTP is not served", details=REASON)
     return None
+
+
+@cache
+def _probed() -> frozenset[str]:
+    return frozenset(configured() + path for path in HEALTH)
+
+
+read_anew(_probed, setting="ROOT_URLCONF")
 
 
 def _apply_forwarded_headers(meta: dict[str, Any]) -> None:

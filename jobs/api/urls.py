@@ -66,10 +66,10 @@ from jobs.domain.errors import NotFound
 
 def short_path(request: HttpRequest, rest: str) -> HttpResponse:
     """Answer /v1/… as /ojs/v1/…, the paths of the command line client. Spec: contract 24.6."""
-    long_path = f"/ojs/v1/{rest}"
     if not conf().short_paths:
         return unknown_path(request)
-    found = resolve(long_path)
+    mount = request.path_info.removesuffix(f"/v1/{rest}")
+    found = resolve(f"{mount}/ojs/v1/{rest}")
     request.resolver_match = found
     return cast("HttpResponse", found.func(request, *found.args, **found.kwargs))
 

@@ -12,11 +12,12 @@ from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.http import QueryDict
-from django.urls import resolve
+from django.urls import Resolver404, resolve
 from django.utils.log import log_response
 
 from jobs.api import transport
 from jobs.api.base import OJSView
+from jobs.api.jobs.jobs import JobCollection
 from jobs.api.problems import as_ojs_error, plain_error
 from jobs.api.wire.answer import Answer
 from jobs.conf import conf
@@ -25,9 +26,10 @@ from jobs.domain.wire.ids import PATTERN, new_id
 from jobs.gather import Later
 
 FIRST_ERROR: Final = 400  # of HTTP statuses
+JOBS: Final = "/ojs/v1/jobs"
 HOT: Final = {
     "POST": (
-        "/ojs/v1/jobs",
+        JOBS,
         "/ojs/v1/jobs/batch",
         "/ojs/v1/workers/fetch",
         "/ojs/v1/workers/ack",
@@ -208,4 +210,13 @@ def is_possible() -> bool:
         and not settings.DEBUG
         and tuple(settings.MIDDLEWARE) == DONE_HERE
         and settings.SECURE_PROXY_SSL_HEADER is None
+        and _is_at_root()
     )
+
+
+def _is_at_root() -> bool:
+    """Return whether the API has no prefix: a request in hot paths must not wait for a look-up."""
+    try:
+        return getattr(resolve(JOBS).func, "view_class", None) is JobCollection
+    except Resolver404:
+        return False

@@ -64,7 +64,9 @@ class OJSWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         from ojs_project.serving.server import Server  # noqa: PLC0415
 
         trusted = peers.networks(conf().trusted_proxies)
-        limits = replace(Limits.of(settings.OJS_HTTP), max_body_bytes=conf().max_body_bytes)
+        limits = replace(
+            Limits.of(getattr(settings, "OJS_HTTP", {})), max_body_bytes=conf().max_body_bytes
+        )
         _allow_files(limits.connections + OTHER_FILES)
         return Server(
             self.wsgi,

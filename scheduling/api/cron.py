@@ -106,7 +106,7 @@ class CronCollection(CronView):
         entry, is_new = cron_register.register(definition, self.caller, self.allow)
         if not is_new:
             return Answer(wrapped(entry))
-        location = f"/ojs/v1/cron/{entry.name}"
+        location = self.path(f"/cron/{entry.name}")
         return Answer(wrapped(entry), status=201, headers={"Location": location})
 
 
@@ -186,7 +186,7 @@ class CronTrigger(CronView):
                 "cron": encode_entry(entry),
             },
             status=201,
-            headers={"Location": f"/ojs/v1/jobs/{job.id}"},
+            headers={"Location": self.path(f"/jobs/{job.id}")},
         )
 
 

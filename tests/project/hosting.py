@@ -48,6 +48,12 @@ ALL = [
     "federation.apps.FederationConfig", "workflows.apps.WorkflowsConfig",
     "webhooks.apps.WebhooksConfig", "console.apps.ConsoleConfig",
 ]  # fmt: skip
+EXTENSIONS = [
+    "federation.extension.Federation", "scheduling.extension.Cron",
+    "scheduling.extension.FairScheduling", "versioning.extension.Versioning",
+    "tenancy.extension.Tenancy", "workflows.extension.WorkflowsExtension",
+    "webhooks.extension.WebhooksExtension",
+]  # fmt: skip
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -91,7 +97,8 @@ class Host:
             "SECRET_KEY": "x" * 50, "ROOT_URLCONF": "host_urls", "USE_TZ": True,
             "ALLOWED_HOSTS": ["testserver"], "STATIC_URL": "/static/",
             "MIDDLEWARE": MIDDLEWARE, "TEMPLATES": TEMPLATES,
-            "DEFAULT_AUTO_FIELD": "django.db.models.BigAutoField", **settings,
+            "DEFAULT_AUTO_FIELD": "django.db.models.BigAutoField",
+            "Q_CLUSTER": {"orm": "default", "timeout": 60, "retry": 180}, **settings,
         }  # fmt: skip
         self.write("manage.py", MANAGE)
         self.write("host_settings.py", SETTINGS)

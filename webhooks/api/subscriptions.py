@@ -136,7 +136,7 @@ class SubscriptionCollection(OJSView):
         return Answer(
             codec.encode_subscription(made, secret=secret),
             status=201,
-            headers={"Location": f"/ojs/v1/webhooks/subscriptions/{made.id}"},
+            headers={"Location": self.path(f"/webhooks/subscriptions/{made.id}")},
         )
 
 

@@ -63,7 +63,7 @@ class WorkflowCollection(OJSView):
         return Answer(
             codec.encode_workflow(show(workflow_id)),
             status=201,
-            headers={"Location": f"/ojs/v1/workflows/{workflow_id}"},
+            headers={"Location": self.path(f"/workflows/{workflow_id}")},
         )
 
 

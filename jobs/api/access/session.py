@@ -3,6 +3,7 @@
 A session is read only when a request brings no key: API paths have no session middleware.
 """
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,6 +13,8 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import resolve_url
+from django.urls import NoReverseMatch, reverse
 from rest_framework.authentication import CSRFCheck
 
 from jobs.api.wire.media import JSON_TYPE, OJS_TYPE
@@ -53,6 +56,14 @@ def staff(request: HttpRequest) -> Session | None:
         bound_to(user, request.session) if is_staff else None,
         lambda permission: is_staff and user.has_perm(permission),
     )
+
+
+def login_page() -> str:
+    """Return the path of the login page: the project's, else the console's."""
+    if not settings.is_overridden("LOGIN_URL"):  # type: ignore[misc]  # unknown to its stubs
+        with contextlib.suppress(NoReverseMatch):
+            return reverse("ojs_console:login")
+    return resolve_url(settings.LOGIN_URL)
 
 
 def _is_own_page(request: HttpRequest) -> bool:

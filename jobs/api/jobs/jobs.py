@@ -160,7 +160,7 @@ class JobCollection(OJSView):
         if job.deduplicated:
             return Answer({"job": job_codec.encode_job(self.as_seen(job)), "deduplicated": True})
         observe_enqueue(queue, perf_counter() - self.began)
-        location = f"/ojs/v1/jobs/{job.id}"
+        location = self.path(f"/jobs/{job.id}")
         return Answer(job_codec.job_answer(job), status=201, headers={"Location": location})
 
 

@@ -1,21 +1,24 @@
 """The API's own description: the OpenAPI document and a page to read it. Spec: contract 3, 31."""
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
 import orjson
-from django.conf import settings
 from django.templatetags.static import static
 from rest_framework.request import Request
 
+from jobs.api.access.session import login_page
 from jobs.api.base import OJSView
-from jobs.api.openapi import Generator, operation
+from jobs.api.mount import mount_of
+from jobs.api.openapi import operation
 from jobs.api.schemas import OBJECT, text
+from jobs.api.server.mounted import Mounted
 from jobs.api.wire.answer import Answer
 from jobs.api.wire.media import JSON_TYPE
 from jobs.domain.errors import Unauthenticated
 
+MOUNTS = 4  # prefixes with a document in the cache
 HTML = "text/html; charset=utf-8"
 # the viewer sets style attributes and draws its icons from data: URLs
 CSP = (
@@ -37,10 +40,10 @@ PAGE = """<!doctype html>
 """
 
 
-@cache
-def document() -> bytes:
-    """Return the OpenAPI document of this process: all its routes, generated once."""
-    return orjson.dumps(Generator().get_schema())  # type: ignore[no-untyped-call]  # no types
+@lru_cache(MOUNTS)
+def document(mount: str) -> bytes:
+    """Return the OpenAPI document of the API below a prefix, generated once."""
+    return orjson.dumps(Mounted(mount).get_schema())
 
 
 class OpenAPIDocument(OJSView):
@@ -49,7 +52,7 @@ class OpenAPIDocument(OJSView):
     @operation("getOpenAPI", {200: None}, media={JSON_TYPE: OBJECT})
     def get(self, request: Request) -> Answer:
         """Show this document."""
-        return Answer(document(), media=JSON_TYPE)
+        return Answer(document(mount_of(self.http)), media=JSON_TYPE)
 
 
 class Docs(OJSView):
@@ -65,6 +68,6 @@ class Docs(OJSView):
         """Send browsers without a login to the login page."""
         accept = self.request.headers.get("Accept", "")
         if isinstance(exc, Unauthenticated) and "text/html" in accept:
-            login = f"{settings.LOGIN_URL}?next={quote(self.request.path)}"
+            login = f"{login_page()}?next={quote(self.request.path)}"
             return Answer(None, status=302, headers={"Location": login})
         return super().handle_exception(exc)

@@ -10,6 +10,8 @@ from rest_framework.request import Request
 
 from jobs import VERSION
 from jobs.api.base import OJSView
+from jobs.api.mount import API, mount_of
+from jobs.api.mount import MANIFEST as MANIFEST_PATH
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, array, component, integer, obj, text
 from jobs.api.wire.answer import Answer
@@ -150,7 +152,7 @@ class Manifest(OJSView):
         capabilities = dict.fromkeys(NAMED, False)
         for one in features:
             capabilities |= one.capabilities
-        base = request.build_absolute_uri("/ojs/v1")
+        mount = mount_of(self.http, MANIFEST_PATH)
         return Answer(
             {
                 "specversion": OJS_VERSION,
@@ -173,9 +175,9 @@ class Manifest(OJSView):
                 "event_delivery": "at_least_once",
                 "limits": _limits(),
                 "endpoints": {
-                    "base_url": base,
-                    "manifest": "/ojs/manifest",
-                    "health": "/ojs/v1/health",
+                    "base_url": request.build_absolute_uri(f"{mount}{API}"),
+                    "manifest": f"{mount}{MANIFEST_PATH}",
+                    "health": f"{mount}{API}/health",
                 },
             }
         )

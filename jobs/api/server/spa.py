@@ -11,13 +11,12 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
-from django.conf import settings
 from django.core.exceptions import SuspiciousFileOperation
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils._os import safe_join
 from django.views.decorators.http import require_safe
 
-from jobs.api.access.session import staff
+from jobs.api.access.session import login_page, staff
 from jobs.api.problems import plain_error
 from jobs.conf import conf
 from jobs.domain.errors import NotFound
@@ -47,7 +46,7 @@ def admin_ui(request: HttpRequest, path: str = "") -> HttpResponse:
     if "assets/" in path or _is_file(folder, path):
         return _asset(request, folder, path)
     if conf().auth != "off" and staff(request) is None:
-        login = f"{settings.LOGIN_URL}?next={quote(request.path)}"
+        login = f"{login_page()}?next={quote(request.path)}"
         return HttpResponseRedirect(login)
     index = Path(folder) / "index.html"
     if not index.is_file():
