@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell echo $$(( $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 2 )))
 ARGS ?=
 
+DEV = --extra all --extra docs --extra dev
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
 .PHONY: setup run demo-federation test lint types licences bench bench-against bench-console screenshots fairness faults lock clean
@@ -74,9 +75,9 @@ faults: $(VENV)/.dev
 
 # needs uv; keeps what is pinned and still fits; uv writes no index address unless told to
 lock:
-	echo 'django<6' | $(COMPILE) --python-version 3.11 pyproject.toml -o requirements.lock
-	echo 'django<6' | $(COMPILE) --python-version 3.11 --extra dev pyproject.toml -o requirements-dev.lock
-	echo 'django>=6' | $(COMPILE) --python-version 3.13 --extra dev pyproject.toml -o requirements-dev-django6.lock
+	echo 'django<6' | $(COMPILE) --python-version 3.11 --extra all pyproject.toml -o requirements.lock
+	echo 'django<6' | $(COMPILE) --python-version 3.11 $(DEV) pyproject.toml -o requirements-dev.lock
+	echo 'django>=6' | $(COMPILE) --python-version 3.13 $(DEV) pyproject.toml -o requirements-dev-django6.lock
 
 clean:
 	rm -rf $(VENV) .venv313 .ojs .ojs-federation .coverage htmlcov

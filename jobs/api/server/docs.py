@@ -10,11 +10,12 @@ from django.templatetags.static import static
 from rest_framework.request import Request
 
 from jobs.api.base import OJSView
-from jobs.api.openapi import Generator, operation
+from jobs.api.openapi import operation
 from jobs.api.schemas import OBJECT, text
 from jobs.api.wire.answer import Answer
 from jobs.api.wire.media import JSON_TYPE
-from jobs.domain.errors import Unauthenticated
+from jobs.domain import extras
+from jobs.domain.errors import NotFound, Unauthenticated
 
 HTML = "text/html; charset=utf-8"
 # the viewer sets style attributes and draws its icons from data: URLs
@@ -22,6 +23,7 @@ CSP = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "object-src 'none'; frame-ancestors 'none'; base-uri 'none'"
 )
+GENERATORS = ("drf_spectacular", "drf_spectacular_sidecar")  # of the extra `server`
 ASSETS = "drf_spectacular_sidecar/swagger-ui-dist"
 PAGE = """<!doctype html>
 <html lang="en">
@@ -39,8 +41,19 @@ PAGE = """<!doctype html>
 
 @cache
 def document() -> bytes:
-    """Return the OpenAPI document of this process: all its routes, generated once."""
+    """Return the OpenAPI document of this process: all its routes, generated once.
+
+    Raises NotFound without the extra `server`.
+    """
+    _check_installed()
+    from jobs.api.document import Generator  # noqa: PLC0415 - of the extra
+
     return orjson.dumps(Generator().get_schema())  # type: ignore[no-untyped-call]  # no types
+
+
+def _check_installed() -> None:
+    if problem := extras.missing("the description of the API", *GENERATORS):
+        raise NotFound(problem)
 
 
 class OpenAPIDocument(OJSView):
@@ -58,6 +71,7 @@ class Docs(OJSView):
     @operation("getDocs", {200: None, 302: None}, media={HTML: text()})
     def get(self, request: Request) -> Answer:
         """Show the page, made of files of this server only."""
+        _check_installed()
         page = PAGE.format(assets=static(ASSETS), start=static("ojs/api-docs.js"))
         return Answer(page.encode(), media=HTML, headers={"Content-Security-Policy": CSP})
 
