@@ -11,7 +11,7 @@ ARGS ?=
 DEV = --extra all --extra docs --extra dev
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run demo-federation test lint types licences bench bench-against bench-console screenshots fairness faults lock clean
+.PHONY: setup run demo-federation test lint types licences dist bench bench-against bench-console screenshots fairness faults lock clean
 
 setup: $(VENV)/.installed
 
@@ -50,6 +50,10 @@ types: $(VENV)/.dev
 licences: $(VENV)/.dev
 	$(BIN)/pip-licenses --summary
 
+# wheel and sdist in dist/, checked: contents, metadata, and two builds that are equal byte by byte
+dist: $(VENV)/.dev
+	$(BIN)/python -m tests.package.dist
+
 bench: setup
 	$(BIN)/python -m bench $(ARGS)
 
@@ -80,4 +84,4 @@ lock:
 	echo 'django>=6' | $(COMPILE) --python-version 3.13 $(DEV) pyproject.toml -o requirements-dev-django6.lock
 
 clean:
-	rm -rf $(VENV) .venv313 .ojs .ojs-federation .coverage htmlcov
+	rm -rf $(VENV) .venv313 dist .ojs .ojs-federation .coverage htmlcov

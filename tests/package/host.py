@@ -9,6 +9,7 @@
 
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import venv
 from collections.abc import Iterable, Iterator, Mapping
@@ -93,8 +94,8 @@ def core_python(folder: Path, wheel: Path) -> Path:
 def full_python(folder: Path, wheel: Path) -> Path:
     """Make a virtual environment with the wheel and all packages of this interpreter."""
     python, packages = _installed(folder, wheel)
-    others = {str(Path(str(one.locate_file("")))) for one in distributions()}
-    (packages / "others.pth").write_text("\n".join(path for path in others if path.endswith("s")))
+    others = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    (packages / "others.pth").write_text("\n".join(others))
     return python
 
 

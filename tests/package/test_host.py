@@ -75,4 +75,4 @@ def test_a_project_enqueues_and_runs_its_own_jobs(shop: Host, more: str) -> None
     job_id = shop.run("-c", USE).strip()
     shop.run("-m", "django", "runworker", "--once")  # another way to call manage.py
 
-    assert shop.run("-c", LOOK, job_id).strip() == "6 {'to': 'ada@example.org', 'about': 'News'}"
+    assert shop.run("-c", LOOK, job_id).strip() == '6 {"to": "ada@example.org", "about": "News"}'
