@@ -8,9 +8,10 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell echo $$(( $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 2 )))
 ARGS ?=
 
+DEV = --extra all --extra docs --extra dev
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run demo-federation test lint types licences bench bench-against bench-console screenshots fairness faults lock clean
+.PHONY: setup run demo-federation test lint types licences dist bench bench-against bench-console screenshots fairness faults lock clean
 
 setup: $(VENV)/.installed
 
@@ -49,6 +50,10 @@ types: $(VENV)/.dev
 licences: $(VENV)/.dev
 	$(BIN)/pip-licenses --summary
 
+# wheel and sdist in dist/, checked: contents, metadata, and two builds that are equal byte by byte
+dist: $(VENV)/.dev
+	$(BIN)/python -m tests.package.dist
+
 bench: setup
 	$(BIN)/python -m bench $(ARGS)
 
@@ -74,9 +79,9 @@ faults: $(VENV)/.dev
 
 # needs uv; keeps what is pinned and still fits; uv writes no index address unless told to
 lock:
-	echo 'django<6' | $(COMPILE) --python-version 3.11 pyproject.toml -o requirements.lock
-	echo 'django<6' | $(COMPILE) --python-version 3.11 --extra dev pyproject.toml -o requirements-dev.lock
-	echo 'django>=6' | $(COMPILE) --python-version 3.13 --extra dev pyproject.toml -o requirements-dev-django6.lock
+	echo 'django<6' | $(COMPILE) --python-version 3.11 --extra all pyproject.toml -o requirements.lock
+	echo 'django<6' | $(COMPILE) --python-version 3.11 $(DEV) pyproject.toml -o requirements-dev.lock
+	echo 'django>=6' | $(COMPILE) --python-version 3.13 $(DEV) pyproject.toml -o requirements-dev-django6.lock
 
 clean:
-	rm -rf $(VENV) .venv313 .ojs .ojs-federation .coverage htmlcov
+	rm -rf $(VENV) .venv313 dist .ojs .ojs-federation .coverage htmlcov

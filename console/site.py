@@ -12,7 +12,7 @@ from jobs.services.access.staff import tenants_of
 
 
 class Site(AdminSite):
-    """The admin site of this server; `templates/admin/base_site.html` themes its pages."""
+    """The admin site of this server; `ojs_project/templates/admin` themes its pages."""
 
     site_header = site_title = "Open Job Spec"
     index_title = "Administration"

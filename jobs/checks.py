@@ -9,7 +9,7 @@ from django.core.checks import CheckMessage, Error, register
 from jobs import extensions, middleware
 from jobs.conf import Conf, conf
 from jobs.domain.access import peers
-from jobs.domain.access.hashers import HASHERS
+from jobs.domain.access.hashers import HASHERS, without_argon2
 from jobs.domain.outcome.retention import parse_age
 
 TRANSPORT = "jobs.api.transport.Transport"
@@ -73,6 +73,14 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
     except (ImportError, TypeError) as problem:
         found.append(Error(f"OJS['EXTENSIONS']: {problem}", id="ojs.E004"))
     return found + _wrong_middleware()
+
+
+@register("ojs")
+def check_hasher(**_options: Any) -> list[CheckMessage]:
+    """Report a hash of API keys whose package is not installed."""
+    if conf().apikey_hasher == "argon2" and (problem := without_argon2()):
+        return [Error(f"OJS['APIKEY_HASHER']: {problem}", id="ojs.E026")]
+    return []
 
 
 def _wrong_middleware() -> list[CheckMessage]:

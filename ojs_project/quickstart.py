@@ -20,7 +20,8 @@ from ojs_project.postgres import Cluster, ClusterError
 from ojs_project.supervisor import TICK_S, Child
 
 ROOT = Path(__file__).resolve().parent.parent
-MANAGE = [sys.executable, str(ROOT / "manage.py")]
+IS_CHECKOUT = (ROOT / "manage.py").exists()
+MANAGE = [sys.executable, *([str(ROOT / "manage.py")] if IS_CHECKOUT else ["-m", "ojs_project"])]
 FAILED = 2  # exit code
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - replaced in client URLs
 
@@ -79,8 +80,10 @@ def environment(url: str | None, options: Mapping[str, Any]) -> dict[str, str]:
         chosen["OJS_DEMO"] = "true"
     if "PROMETHEUS_MULTIPROC_DIR" not in chosen:
         chosen["PROMETHEUS_MULTIPROC_DIR"] = str(_metrics(options["folder"]))
-    path = [str(ROOT), *filter(None, [chosen.get("PYTHONPATH")])]
-    return {**chosen, "PYTHONPATH": os.pathsep.join(path)}
+    if IS_CHECKOUT:  # an installed package is on the path of the interpreter
+        path = [str(ROOT), *filter(None, [chosen.get("PYTHONPATH")])]
+        chosen["PYTHONPATH"] = os.pathsep.join(path)
+    return chosen
 
 
 def _metrics(folder: Path) -> Path:

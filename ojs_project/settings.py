@@ -8,14 +8,17 @@ from django.core.exceptions import ImproperlyConfigured
 
 from federation.conf import Conf as FederationConf
 from jobs.conf import Conf
+from jobs.domain import extras
 from jobs.fastpath import counters
-from ojs_project import cors, env
+from ojs_project import env
 from ojs_project.serving.limits import Limits
 from scheduling.conf import Conf as SchedulingConf
 from tenancy.conf import Conf as TenancyConf
 from versioning.conf import Conf as VersioningConf
 from webhooks.conf import Conf as WebhooksConf
 
+if problem := extras.missing("the standalone server", *extras.STANDALONE):
+    raise ImproperlyConfigured(problem)
 counters.install()  # before any app creates a metric
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -68,6 +71,8 @@ PAGE_PREFIXES = ("/console/", "/admin/", "/static/")
 MIDDLEWARE = ["jobs.api.transport.Transport", "ojs_project.middleware.PagesOnly"]
 CORS_ORIGINS = env.names("OJS_CORS_ORIGINS")
 if CORS_ORIGINS:
+    from ojs_project import cors
+
     INSTALLED_APPS.append("corsheaders")
     MIDDLEWARE.insert(
         0, "ojs_project.preflight.Cors"
@@ -94,7 +99,7 @@ WSGI_APPLICATION = "ojs_project.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [BASE_DIR / "ojs_project" / "templates"],  # before those of the admin
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -162,9 +167,9 @@ APPEND_SLASH = False
 
 REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
-    "DEFAULT_SCHEMA_CLASS": "jobs.api.openapi.OperationSchema",
+    "DEFAULT_SCHEMA_CLASS": "jobs.api.document.OperationSchema",
 }
-SPECTACULAR_SETTINGS = {"DEFAULT_GENERATOR_CLASS": "jobs.api.openapi.Generator"}
+SPECTACULAR_SETTINGS = {"DEFAULT_GENERATOR_CLASS": "jobs.api.document.Generator"}
 
 # Shared by all processes: the cluster of the operator tasks stores its signs of life here
 CACHES = {

@@ -7,7 +7,8 @@ made this 4 % of the API's time. This module stores the id and refreshes it afte
 import os
 from typing import Any, Final
 
-from prometheus_client import values
+from prometheus_client import REGISTRY, CollectorRegistry, generate_latest, values
+from prometheus_client.multiprocess import MultiProcessCollector
 
 MULTI_PROCESS: Final = "PROMETHEUS_MULTIPROC_DIR"
 _process = {"pid": os.getpid()}
@@ -23,3 +24,12 @@ def install() -> None:
         os.register_at_fork(after_in_child=_refresh)
         chosen: Any = values.MultiProcessValue
         values.ValueClass = chosen(lambda: _process["pid"])
+
+
+def exposed() -> bytes:
+    """Return the metrics of all processes that share a folder, else of this one, as text."""
+    if MULTI_PROCESS not in os.environ:
+        return generate_latest(REGISTRY)
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # no types
+    return generate_latest(registry)

@@ -109,7 +109,7 @@ class Direct:
         self._arrives.register(cursor.connection.fileno(), select.POLLIN)
         self._goes_on = select.poll()
         self._goes_on.register(cursor.connection.fileno(), select.POLLIN | select.POLLOUT)
-        # of a cursor that counts its statements: jobs/fastpath/cursors.py
+        # of a cursor that counts its statements: ojs_project/database/cursors.py
         self._looked_after: Callable[[Callable[[], list[Any]]], list[Any]] = getattr(
             cursor, "direct", lambda run: run()
         )

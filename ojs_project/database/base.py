@@ -13,8 +13,8 @@ from django.db.backends.postgresql import base
 from django_prometheus.db.common import DatabaseWrapperMixin
 
 from jobs import baton, bounds
-from jobs.fastpath.cursors import counting
 from ojs_project.database import driver
+from ojs_project.database.cursors import counting
 from ojs_project.database.guard import Connection, Outage
 
 NOT_CONNECTED = "08001"  # sqlclient_unable_to_establish_sqlconnection; libpq gives no code

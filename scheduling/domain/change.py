@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import yaml
-
 from jobs.domain.dispatch.claim import POOL_PATTERN, Strategy
 from jobs.domain.errors import OJSError, Unprocessable
 from jobs.domain.lanes.queues import merge
@@ -19,7 +17,6 @@ from scheduling.domain.workload import MOST_GROUPS, MOST_SLOTS, Workers
 
 T = TypeVar("T")
 MEMBERS = ("pools", "scheduling", "queues", "workers")
-LONGEST_TEXT = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,39 +31,6 @@ class Change:
     tenants: TenantWeights | None = None
     queues: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     workers: tuple[Workers, ...] | None = None
-
-
-class _Loader(yaml.SafeLoader):
-    """Reject duplicate members, which YAML would silently replace."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the library's signature
-        """Build a mapping; refuse duplicate keys and keys that are not strings."""
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for key in keys:
-            if not isinstance(key, str):
-                problem = f"the member name {key!r} is not text: put it in quotes"
-            elif keys.count(key) > 1:
-                problem = f"{key} is given twice: remove one"
-            else:
-                continue
-            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
-        return super().construct_mapping(node, deep=deep)
-
-
-def read_yaml(text: str, name: str) -> Mapping[str, Any]:
-    """Parse YAML (or JSON); an empty text is an empty object. Raises Unprocessable."""
-    if len(text) > LONGEST_TEXT:
-        raise Unprocessable.field(name, f"must have at most {LONGEST_TEXT} characters", len(text))
-    try:
-        found = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
-    except (yaml.YAMLError, ValueError, RecursionError) as problem:
-        said = " ".join(str(problem).split())
-        raise Unprocessable.field(name, f"is not valid YAML: {said}") from None
-    if found is None:
-        return {}
-    if not isinstance(found, Mapping):
-        raise Unprocessable.field(name, "must be an object", found)
-    return found
 
 
 def parse_change(raw: Mapping[str, Any]) -> Change:

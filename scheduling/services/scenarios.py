@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jobs.domain.errors import Unprocessable
-from scheduling.domain.change import Change, parse_change, read_yaml, within
+from scheduling.domain.change import Change, parse_change, within
 from scheduling.domain.scenario import parse_scenario
 from scheduling.domain.workload import MOST_JOBS, Workload
 from scheduling.services import pool_cache
@@ -48,6 +48,8 @@ def run(
 
 
 def _read(wish: Wish) -> tuple[Workload | None, Change, Change | None]:
+    from scheduling.domain.yaml_text import read_yaml  # noqa: PLC0415 - of the extra `console`
+
     if (wish.minutes is None) == (not wish.scenario.strip()):
         raise Unprocessable.field("minutes", "or a scenario is required: give exactly one of them")
     changes = read_yaml(wish.changes, "changes")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
+TEMPLATES = Path(__file__).resolve().parents[2] / "console" / "templates"
 WIDE = 160
 
 

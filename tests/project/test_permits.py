@@ -212,7 +212,7 @@ def test_every_page_and_button_of_the_console_has_a_permit() -> None:
 
 
 def test_templates_name_permits_that_are_there() -> None:
-    for page in (ROOT / "templates").rglob("*.html"):
+    for page in (ROOT / "console/templates").rglob("*.html"):
         text = page.read_text()
         for name in re.findall(r"\bmay\.(\w+\.\w+)", text):
             assert name in table().named, (page.name, name)

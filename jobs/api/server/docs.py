@@ -13,10 +13,10 @@ from jobs.api.base import OJSView
 from jobs.api.mount import mount_of
 from jobs.api.openapi import operation
 from jobs.api.schemas import OBJECT, text
-from jobs.api.server.mounted import Mounted
 from jobs.api.wire.answer import Answer
 from jobs.api.wire.media import JSON_TYPE
-from jobs.domain.errors import Unauthenticated
+from jobs.domain import extras
+from jobs.domain.errors import NotFound, Unauthenticated
 
 MOUNTS = 4  # prefixes with a document in the cache
 HTML = "text/html; charset=utf-8"
@@ -25,6 +25,7 @@ CSP = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "object-src 'none'; frame-ancestors 'none'; base-uri 'none'"
 )
+GENERATORS = ("drf_spectacular", "drf_spectacular_sidecar")  # of the extra `server`
 ASSETS = "drf_spectacular_sidecar/swagger-ui-dist"
 PAGE = """<!doctype html>
 <html lang="en">
@@ -41,9 +42,20 @@ PAGE = """<!doctype html>
 
 
 @lru_cache(MOUNTS)
-def document(mount: str) -> bytes:
-    """Return the OpenAPI document of the API below a prefix, generated once."""
+def document(mount: str = "") -> bytes:
+    """Return the OpenAPI document of the API below a prefix, generated once.
+
+    Raises NotFound without the extra `server`.
+    """
+    _check_installed()
+    from jobs.api.server.mounted import Mounted  # noqa: PLC0415 - of the extra
+
     return orjson.dumps(Mounted(mount).get_schema())
+
+
+def _check_installed() -> None:
+    if problem := extras.missing("the description of the API", *GENERATORS):
+        raise NotFound(problem)
 
 
 class OpenAPIDocument(OJSView):
@@ -61,6 +73,7 @@ class Docs(OJSView):
     @operation("getDocs", {200: None, 302: None}, media={HTML: text()})
     def get(self, request: Request) -> Answer:
         """Show the page, made of files of this server only."""
+        _check_installed()
         page = PAGE.format(assets=static(ASSETS), start=static("ojs/api-docs.js"))
         return Answer(page.encode(), media=HTML, headers={"Content-Security-Policy": CSP})
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django_prometheus.exports import ExportToDjangoView
 from rest_framework.request import Request
 
 from jobs.api.base import OJSView
@@ -11,6 +10,7 @@ from jobs.api.schemas import NUMBER, integer, obj, text
 from jobs.api.wire.answer import Answer
 from jobs.conf import conf
 from jobs.domain.errors import InvalidRequest
+from jobs.fastpath import counters
 from jobs.fastpath.deferred_metrics import write_now
 from jobs.services.health.exposition import exposition
 from jobs.services.health.health import uptime_seconds
@@ -47,7 +47,7 @@ class Metrics(OJSView):
 def prometheus_text(request: Request) -> Answer:
     """Return all metrics in the text format, as `text/plain` when only that is accepted."""
     write_now()
-    text = exposition() + bytes(ExportToDjangoView(request).content)
+    text = exposition() + counters.exposed()
     is_plain = request.META.get("HTTP_ACCEPT", "").strip() == PLAIN_TEXT
     return Answer(text, media=PLAIN_TEXT if is_plain else TEXT)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from jobs.api.base import OJSView
-from jobs.api.openapi import Generator
+from jobs.api.document import Generator
 from jobs.api.schemas import Schema
 
 

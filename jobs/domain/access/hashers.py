@@ -9,10 +9,10 @@ import hashlib
 import hmac
 import secrets
 from base64 import b64decode, b64encode
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
-from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError
+from jobs.domain import extras
 
 HASHERS: Final = ("sha256", "argon2", "scrypt")
 SCRYPT: Final = b"$scrypt$"
@@ -21,13 +21,14 @@ ARGON2: Final = b"$argon2"
 COST, BLOCK, LANES, SALT_BYTES, HASH_BYTES = 16_384, 8, 1, 16, 32
 MEMORY: Final = 64 * 1024 * 1024  # more than a hash takes: OpenSSL's own bound is below that
 
-_argon2: Final = PasswordHasher()  # the library's parameters, as in RFC 9106
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
 
 
 def hashed(secret: str, hasher: str) -> bytes:
     """Return the hash of a secret in its stored form."""
     if hasher == "argon2":
-        return _argon2.hash(secret).encode()
+        return _argon2().hash(secret).encode()
     if hasher == "scrypt":
         salt = secrets.token_bytes(SALT_BYTES)
         return b"$".join((SCRYPT[:-1], b64encode(salt), b64encode(_scrypt(secret, salt))))
@@ -51,10 +52,32 @@ def matches(secret: str, stored: bytes) -> bool:
     if stored.startswith(SCRYPT):
         salt, expected = stored.removeprefix(SCRYPT).split(b"$")
         return hmac.compare_digest(_scrypt(secret, b64decode(salt)), b64decode(expected))
+    return _matches_argon2(secret, stored)
+
+
+def without_argon2() -> str | None:
+    """Return the reason why Argon2 cannot be used, None if it can."""
+    return extras.missing("the hash argon2 of API keys", "argon2")
+
+
+def _matches_argon2(secret: str, stored: bytes) -> bool:
+    hasher = _argon2()
+    from argon2.exceptions import InvalidHashError, VerificationError  # noqa: PLC0415
+
     try:
-        return _argon2.verify(stored, secret)
+        return hasher.verify(stored, secret)
     except (VerificationError, InvalidHashError):
         return False
+
+
+@cache
+def _argon2() -> "PasswordHasher":
+    """Return the hasher with the library's parameters, as in RFC 9106. Raises RuntimeError."""
+    if problem := without_argon2():
+        raise RuntimeError(problem)
+    from argon2 import PasswordHasher  # noqa: PLC0415 - of the extra `server`
+
+    return PasswordHasher()
 
 
 def _scrypt(secret: str, salt: bytes) -> bytes:

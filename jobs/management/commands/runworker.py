@@ -86,7 +86,7 @@ def _run_loops_only() -> int:
 
 
 def _run_pool(options: dict[str, Any]) -> int:
-    command = [sys.executable, *sys.argv[:1], "runworker", "--child"]
+    command = [sys.executable, *_program(), "runworker", "--child"]
     command += ["--concurrency", str(options["concurrency"])]
     for name in ("queues", "pool", "tenant"):
         if options[name]:
@@ -107,6 +107,12 @@ def _run_pool(options: dict[str, Any]) -> int:
         return pool.run()
     finally:
         ready.hide()
+
+
+def _program() -> list[str]:
+    """Return the arguments of Python that run this program again."""
+    spec = sys.modules["__main__"].__spec__
+    return sys.argv[:1] if spec is None else ["-m", spec.parent or spec.name]
 
 
 def _run_child(options: dict[str, Any]) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from jobs.domain import extras
 from jobs.domain.errors import OJSError
 from scheduling.domain.outcome import Shares
 from scheduling.domain.workload import MOST_JOBS
@@ -39,6 +40,8 @@ class Command(BaseCommand):
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
         """Simulate and print."""
+        if problem := extras.missing("simulate_scheduling", "yaml"):
+            raise CommandError(problem)
         wish = Wish(
             minutes=options["minutes"],
             scenario=_text(options["scenario"]) or "",

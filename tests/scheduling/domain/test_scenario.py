@@ -6,9 +6,10 @@ import pytest
 
 from jobs.domain.dispatch.claim import LaneKey, Strategy
 from jobs.domain.errors import OJSError
-from scheduling.domain.change import parse_change, read_yaml
+from scheduling.domain.change import parse_change
 from scheduling.domain.scenario import parse_scenario
 from scheduling.domain.workload import Arrival, Workers
+from scheduling.domain.yaml_text import read_yaml
 
 JOBS = {"queue": "a", "arrivals": {"constant": 2}}
 

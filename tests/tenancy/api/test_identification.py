@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from jobs.api.openapi import Generator
+from jobs.api.document import Generator
 from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.access.keys import SCOPES
 from jobs.domain.record.events import Kind

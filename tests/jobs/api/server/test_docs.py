@@ -10,7 +10,7 @@ from django.contrib.staticfiles import finders
 from django.test import Client
 from drf_spectacular.validation import validate_schema
 
-from jobs.api.openapi import Generator
+from jobs.api.document import Generator
 from jobs.api.server.docs import document
 from tests.jobs.api.routes import views
 

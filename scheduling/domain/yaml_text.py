@@ -1,0 +1,43 @@
+"""Read the YAML of simulations, with PyYAML of the extra `console`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from jobs.domain.errors import Unprocessable
+
+LONGEST_TEXT = 256 * 1024
+
+
+class _Loader(yaml.SafeLoader):
+    """Reject duplicate members, which YAML would silently replace."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the library's signature
+        """Build a mapping; refuse duplicate keys and keys that are not strings."""
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for key in keys:
+            if not isinstance(key, str):
+                problem = f"the member name {key!r} is not text: put it in quotes"
+            elif keys.count(key) > 1:
+                problem = f"{key} is given twice: remove one"
+            else:
+                continue
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+        return super().construct_mapping(node, deep=deep)
+
+
+def read_yaml(text: str, name: str) -> Mapping[str, Any]:
+    """Parse YAML (or JSON); an empty text is an empty object. Raises Unprocessable."""
+    if len(text) > LONGEST_TEXT:
+        raise Unprocessable.field(name, f"must have at most {LONGEST_TEXT} characters", len(text))
+    try:
+        found = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+    except (yaml.YAMLError, ValueError, RecursionError) as problem:
+        said = " ".join(str(problem).split())
+        raise Unprocessable.field(name, f"is not valid YAML: {said}") from None
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        raise Unprocessable.field(name, "must be an object", found)
+    return found
