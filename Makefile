@@ -10,7 +10,8 @@ ARGS ?=
 
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run demo-federation test lint types licences bench bench-against bench-console screenshots fairness faults lock clean
+.PHONY: setup run demo-federation test lint types licences bench bench-against bench-console screenshots fairness faults lock \
+	dev docs docs-serve clean
 
 setup: $(VENV)/.installed
 
@@ -24,8 +25,17 @@ $(VENV)/.dev: $(VENV)/.installed $(DEV_LOCK)
 	$(BIN)/pip install --quiet --disable-pip-version-check -r $(DEV_LOCK)
 	touch $@
 
+# what the site of the manual needs besides
+$(VENV)/.docs: $(VENV)/.installed requirements-docs.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-docs.lock
+	touch $@
+
 run: setup
 	$(BIN)/python manage.py quickstart --demo $(ARGS)
+
+# as `run`, and its processes restart when a file of the code changes
+dev: setup
+	$(BIN)/python manage.py quickstart --demo --reload $(ARGS)
 
 # three regions on 127.0.0.1, .2 and .3, each with its own PostgreSQL
 demo-federation: setup
@@ -44,6 +54,14 @@ lint: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	OJS_BUILD=true $(BIN)/mypy .
+
+# the site of the manual, into .manual/site: warnings are errors, such as a link without a target
+docs: $(VENV)/.docs
+	OJS_BUILD=true $(BIN)/python -m manual .manual/pages
+	$(BIN)/zensical build --clean --strict
+
+docs-serve: docs
+	$(BIN)/python -m http.server 8001 --bind 127.0.0.1 --directory .manual/site
 
 # of every package that is installed here
 licences: $(VENV)/.dev
@@ -77,6 +95,7 @@ lock:
 	echo 'django<6' | $(COMPILE) --python-version 3.11 pyproject.toml -o requirements.lock
 	echo 'django<6' | $(COMPILE) --python-version 3.11 --extra dev pyproject.toml -o requirements-dev.lock
 	echo 'django>=6' | $(COMPILE) --python-version 3.13 --extra dev pyproject.toml -o requirements-dev-django6.lock
+	$(COMPILE) --python-version 3.11 --extra docs pyproject.toml -o requirements-docs.lock < requirements-dev.lock
 
 clean:
-	rm -rf $(VENV) .venv313 .ojs .ojs-federation .coverage htmlcov
+	rm -rf $(VENV) .venv313 .ojs .ojs-federation .coverage htmlcov .manual .cache
