@@ -45,7 +45,9 @@ def class_of(block: Block) -> Class:
     """Return the class of a block. Raises WrongClass."""
     allowed = BY_LANGUAGE.get(block.language)
     if allowed is None:
-        raise WrongClass(f"line {block.line}: no language, or an unknown one: {block.language!r}")
+        raise WrongClass(
+            f"line {block.line}: no language, or an unknown language: {block.language!r}"
+        )
     word, colon, reason = block.info.partition(":")
     if word.startswith("file="):
         word, reason = "file", word.removeprefix("file=")

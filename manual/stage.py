@@ -88,7 +88,7 @@ def _link(link: Link, *, source: Path, places: dict[Path, str]) -> str:
     target = Path(os.path.normpath(source.parent / path))
     place = places.get(target) or _index(target, places)
     if place is None:
-        return _as_path(link.label, target)
+        return _as_path(link.label, target, anchor)
     there = os.path.relpath(place, Path(places[source]).parent)
     return f"{mark}[{link.label}]({there}{'#' if anchor else ''}{anchor})"
 
@@ -101,7 +101,12 @@ def _index(target: Path, places: dict[Path, str]) -> str | None:
     return None
 
 
-def _as_path(label: str, target: Path) -> str:
-    """Return the path of a file in the repository, behind the words of its link."""
-    path = f"`{target.relative_to(ROOT).as_posix()}`"
-    return path if label.strip("`") in path else f"{label} ({path})"
+def _as_path(label: str, target: Path, name: str) -> str:
+    """Return the path of a file in the repository, behind the words of its link.
+
+    A link to a function in the file becomes a word that shows path and function on demand.
+    """
+    path = target.relative_to(ROOT).as_posix()
+    if name:
+        return f'<abbr title="{path}, {name}">{label}</abbr>'
+    return f"`{path}`" if label.strip("`") in path else f"{label} (`{path}`)"

@@ -22,10 +22,14 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 
 
 def leads_somewhere(page: Path, target: str) -> bool:
-    """Return whether a file exists and, for a link to a heading, the heading."""
-    path, _, anchor = target.partition("#")
+    """Return whether the file exists, and the heading or function in it that the link names."""
+    path, _, name = target.partition("#")
     there = page.parent / path if path else page
-    return there.exists() and (not anchor or anchor in markdown.anchors(there.read_text()))
+    if not there.exists() or not name:
+        return there.exists()
+    if there.suffix == ".py":
+        return f"\ndef {name}(" in there.read_text()
+    return name in markdown.anchors(there.read_text())
 
 
 @pytest.mark.parametrize(
@@ -51,3 +55,12 @@ def test_links_in_code_are_none() -> None:
     page = "[a](a.md) and `[b](b.md)`\n\n```text\n[c](c.md)\n```\n\n![d](d.webp)\n"
 
     assert [link.target for link in markdown.links(page)] == ["a.md", "d.webp"]
+
+
+@pytest.mark.parametrize("target", ["away.md", "a.md#away", "#away", "a.py#test_away", "a.md#a-b"])
+def test_a_link_without_its_target_is_found(target: str, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A, b\n\n## Here\n")
+    (tmp_path / "a.py").write_text("\ndef test_here(): ...\n")
+
+    assert leads_somewhere(tmp_path / "a.md", target) == (target == "a.md#a-b")
+    assert leads_somewhere(tmp_path / "a.md", "a.py#test_here")
