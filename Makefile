@@ -8,10 +8,11 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell echo $$(( $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 2 )))
 ARGS ?=
 
-DEV = --extra all --extra docs --extra dev
+DEV = --extra all --extra dev
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run demo-federation test lint types licences dist bench bench-against bench-console screenshots fairness faults lock clean
+.PHONY: setup run demo-federation test lint types licences dist bench bench-against bench-console screenshots fairness faults lock \
+	dev docs docs-serve clean
 
 setup: $(VENV)/.installed
 
@@ -25,8 +26,17 @@ $(VENV)/.dev: $(VENV)/.installed $(DEV_LOCK)
 	$(BIN)/pip install --quiet --disable-pip-version-check -r $(DEV_LOCK)
 	touch $@
 
+# what the site of the manual needs besides
+$(VENV)/.docs: $(VENV)/.installed requirements-docs.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-docs.lock
+	touch $@
+
 run: setup
 	$(BIN)/python manage.py quickstart --demo $(ARGS)
+
+# as `run`, and its processes restart when a file of the code changes
+dev: setup
+	$(BIN)/python manage.py quickstart --demo --reload $(ARGS)
 
 # three regions on 127.0.0.1, .2 and .3, each with its own PostgreSQL
 demo-federation: setup
@@ -45,6 +55,14 @@ lint: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	OJS_BUILD=true $(BIN)/mypy .
+
+# the site of the manual, into .manual/site: warnings are errors, such as a link without a target
+docs: $(VENV)/.docs
+	OJS_BUILD=true $(BIN)/python -m manual .manual/pages
+	$(BIN)/zensical build --clean --strict
+
+docs-serve: docs
+	$(BIN)/python -m http.server 8001 --bind 127.0.0.1 --directory .manual/site
 
 # of every package that is installed here
 licences: $(VENV)/.dev
@@ -82,6 +100,7 @@ lock:
 	echo 'django<6' | $(COMPILE) --python-version 3.11 --extra all pyproject.toml -o requirements.lock
 	echo 'django<6' | $(COMPILE) --python-version 3.11 $(DEV) pyproject.toml -o requirements-dev.lock
 	echo 'django>=6' | $(COMPILE) --python-version 3.13 $(DEV) pyproject.toml -o requirements-dev-django6.lock
+	$(COMPILE) --python-version 3.11 --extra docs pyproject.toml -o requirements-docs.lock < requirements-dev.lock
 
 clean:
-	rm -rf $(VENV) .venv313 dist .ojs .ojs-federation .coverage htmlcov
+	rm -rf $(VENV) .venv313 dist .ojs .ojs-federation .coverage htmlcov .manual .cache

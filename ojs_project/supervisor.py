@@ -23,6 +23,7 @@ LOOK_S = 1.0  # between looks at services that run; a signal ends the pause
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
 HEALTHY_S = 30.0  # after this lifetime, a service restarts without a longer pause
 HURRY_S = 2.0  # from the second signal to the kill
+RELOAD_GRACE_S = 3.0  # of all services, after a change of the code
 
 
 class Service(Protocol):
@@ -109,6 +110,8 @@ class Supervisor:
         """Create a supervisor without services."""
         self._services: list[tuple[Service, _Life]] = []
         self._signals = 0
+        self._has_changed: Callable[[], bool] = _never
+        self._reloaded: Sequence[Service] = ()
         self._woken: int | None = None  # gets a byte for each signal
 
     @property
@@ -140,14 +143,31 @@ class Supervisor:
         if not is_running:
             service.start()
 
+    def reload_when(self, has_changed: Callable[[], bool], services: Sequence[Service]) -> None:
+        """Let `watch` restart these services whenever `has_changed` returns true."""
+        self._has_changed, self._reloaded = has_changed, services
+
     def watch(self, until: Callable[[], bool] = _never) -> None:
         """Restart services that end by themselves, until a signal comes or `until` holds."""
         while not self.is_over and not until():
+            if self._has_changed():
+                self._reload()
             for service, life in self._services:
                 if not service.is_alive():
                     self._revive(service, life)
             is_busy = any(life.due_at is not None for _, life in self._services)
             self._wait(TICK_S if is_busy or until is not _never else LOOK_S)
+
+    def _reload(self) -> None:
+        """Restart the services that run the code, also a service that waits for its next start."""
+        logger.warning("the code has changed: restarting")
+        until = time.monotonic() + RELOAD_GRACE_S
+        for service in reversed(self._reloaded):
+            service.stop(lambda: self.is_over or time.monotonic() > until)
+        for service, life in self._services:
+            if service in self._reloaded:
+                life.due_at, life.started_at = None, time.monotonic()
+                service.start()
 
     def _wait(self, seconds: float) -> None:
         """Pause until a signal; without `follow_signals` for a moment."""

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
@@ -20,7 +21,11 @@ from pytest_django.plugin import DjangoDbBlocker
 from jobs import queries, trouble
 from jobs.extensions import tables
 from jobs.services.upkeep.reset import clear_caches, persist
+from tests.browser import VARIABLE
 from tests.processes import kill_family, until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 Spawn = Callable[..., "subprocess.Popen[bytes]"]
 ROOT = Path(__file__).resolve().parent.parent
@@ -220,6 +225,22 @@ def server(spawn: Callable[..., subprocess.Popen[bytes]]) -> str:
     url = f"http://127.0.0.1:{port}"
     wait_until_healthy(url)
     return url
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator["Browser"]:
+    """Return the browser of the run, at the path that tests/left_out.py found."""
+    from playwright.sync_api import sync_playwright
+
+    # its loop runs in this thread; tests call the ORM between its steps, never within a step
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=os.environ[VARIABLE],
+            args=["--no-sandbox", "--disable-background-networking"],
+        )
+        yield chromium
+        chromium.close()
 
 
 def wait_until_answering(url: str) -> None:

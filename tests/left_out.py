@@ -1,7 +1,7 @@
-"""Leave out tests that need a browser or the conformance cases, and report which.
+"""Leave out tests that need a browser, the built site or conformance cases, and report which.
 
-For the browser see tests/browser.py. For the published conformance cases see
-tests/conformance/cases.py. No test is skipped for any other reason.
+For the browser see tests/browser.py, for the site tests/docs/site.py, and for the published
+conformance cases tests/conformance/cases.py. No test is skipped for any other reason.
 """
 
 import os
@@ -13,8 +13,9 @@ import pytest
 
 from tests import browser
 from tests.conformance import cases
+from tests.docs import site
 
-LEFT: Counter[str] = Counter()  # browser tests that were left out, by file
+LEFT: Counter[str] = Counter()  # tests that were left out, by file
 NO_BROWSER = f"browser tests are left out, as no browser was found; {browser.HOW}"
 
 
@@ -38,13 +39,19 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the browser tests where there is no browser."""
-    if has_browser():
+    """Leave out the tests whose fixture cannot be made: no browser, no built site."""
+    missing = {name for name, is_there in _needs().items() if not is_there}
+    left = [item for item in items if missing & set(getattr(item, "fixturenames", ()))]
+    if not left:
         return
-    left = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
     LEFT.update(str(item.path.relative_to(config.rootpath)) for item in left)
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=left)
+
+
+def _needs() -> dict[str, bool]:
+    """Return whether each of these fixtures can be made."""
+    return {"browser": has_browser(), "site": site.is_built()}
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -75,9 +82,10 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 def _counted(left: Sequence[tuple[str, int]]) -> str:
     files = ", ".join(f"{name} ({number})" for name, number in left)
-    return f"{sum(number for _, number in left)} browser tests were left out: {files}"
+    return f"{sum(number for _, number in left)} tests were left out: {files}"
 
 
 def _lines() -> list[str]:
     missing = [] if has_browser() else [NO_BROWSER]
+    missing += [] if site.is_built() else [site.NONE]
     return [*missing, cases.NONE if cases.FOLDER is None else cases.LEFT]

@@ -1,7 +1,6 @@
 """Operators and their browser."""
 
 import functools
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -17,18 +16,13 @@ from playwright.sync_api import (
     Error,
     Page,
     ViewportSize,
-    sync_playwright,
 )
 
 from console.models import Operation
-from tests.browser import VARIABLE
 
 PASSWORD = "correct horse battery staple"  # noqa: S105 - a test's own
 WAIT_MS = 20_000  # on a busy machine
 SIZE: ViewportSize = {"width": 1280, "height": 720}
-
-# Playwright's loop runs in this thread; tests call the ORM between its steps, never within a step
-os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
 
 @functools.cache
@@ -63,18 +57,6 @@ def console(operator: User) -> Client:
     client = Client()
     client.force_login(operator)
     return client
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Return the browser of the run, at the path that tests/left_out.py found."""
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=os.environ[VARIABLE],
-            args=["--no-sandbox", "--disable-background-networking"],
-        )
-        yield chromium
-        chromium.close()
 
 
 def answer(page: Page, reason: str = "", button: str = "Go on") -> None:

@@ -1,7 +1,6 @@
 """The examples of the manual, run unchanged."""
 
 import json
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,15 @@ import pytest
 from jobs import handlers
 from jobs.domain.states import State
 from jobs.testing import run_available
+from manual import markdown
 from tests.conftest import ROOT
 from tests.processes import DEADLINE_S
 
 
 def blocks(page: Path, language: str) -> list[str]:
     """Return the code blocks of a page in one language."""
-    fences = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
-    return [text for name, text in fences if name == language]
+    found = markdown.blocks(page.read_text())
+    return [block.text for block in found if block.language == language]
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def curl(line: str, server: str, **environment: str) -> dict[str, Any]:
 
 
 def test_the_first_job_with_curl(server: str) -> None:
-    (lines,) = [block for block in blocks(ROOT / "README.md", "") if block.startswith("curl")]
+    (lines,) = [block for block in blocks(ROOT / "README.md", "sh") if block.startswith("curl")]
     enqueue, fetch, ack = lines.split("\n\n")
     httpx.post(f"{server}/ojs/v1/admin/reset", timeout=DEADLINE_S).raise_for_status()
 

@@ -158,8 +158,9 @@ def test_a_lock_pins_versions_and_names_no_index(path: Path) -> None:
 @pytest.mark.parametrize("path", LOCKS, ids=named(LOCKS))
 def test_a_lock_has_every_package_that_the_project_names(path: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extra = project["optional-dependencies"]["dev"] if "dev" in path.name else []
-    wanted = {re.split(r"[\[<>=;]", one)[0] for one in [*project["dependencies"], *extra]}
+    extras = project["optional-dependencies"]
+    chosen = [name for extra in extras if extra in path.name for name in extras[extra]]
+    wanted = {re.split(r"[\[<>=;]", one)[0] for one in [*project["dependencies"], *chosen]}
     locked = {re.split(r"[\[=]", line)[0] for line in path.read_text().splitlines()}
 
     assert wanted - locked == set()
@@ -211,7 +212,8 @@ def is_development(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
     if parts == ("jobs", "spans.py"):  # its imports are optional
         return True
-    return parts[0] == "tests" or parts[:2] in {("bench", "console"), ("bench", "faults")}
+    is_bench = parts[:2] in {("bench", "console"), ("bench", "faults")}
+    return is_bench or parts[0] in {"manual", "tests"}
 
 
 def test_no_file_names_a_place_on_somebodys_machine() -> None:

@@ -13,7 +13,7 @@ from urllib.request import ProxyHandler, build_opener
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from ojs_project import env, quickstart
+from ojs_project import env, quickstart, sources
 from ojs_project.folder import FolderError, leave, take
 from ojs_project.postgres import Cluster
 from ojs_project.supervisor import Supervisor
@@ -42,6 +42,10 @@ class Command(BaseCommand):
         parser.add_argument("--http-workers", type=_number, default=2)
         parser.add_argument("--http-threads", type=_number, default=4)
         parser.add_argument("--workers", type=_number, default=1)
+        parser.add_argument(
+            "--reload", action="store_true",
+            help="restart the processes when a file of the code changes; for development",
+        )  # fmt: skip
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
         """Run until Ctrl-C or SIGTERM."""
@@ -64,7 +68,10 @@ class Command(BaseCommand):
         url = f"{quickstart.base_url(options)}/ojs/v1/health"
         until = time.monotonic() + START_S
         if not supervisor.is_over:
-            for child in quickstart.children(environment, options):
+            children = quickstart.children(environment, options)
+            if options["reload"]:
+                supervisor.reload_when(sources.of_project().have_changed, children)
+            for child in children:
                 supervisor.add(child)
             supervisor.watch(lambda: answers(url) or time.monotonic() > until)
         if first.is_new or not supervisor.is_over:  # password and key are shown only here
