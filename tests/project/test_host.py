@@ -45,7 +45,7 @@ urlpatterns = [path("", include("jobs.api.urls"))]
 """,
     "shop/__init__.py": "",
     "shop/ojs_jobs.py": """
-from jobs.handlers import job
+from ojs_tasks import job
 
 @job("mail.send", queue="mail")
 def send_mail(address: str, *, subject: str = "") -> dict[str, str]:

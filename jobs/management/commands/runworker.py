@@ -14,7 +14,6 @@ from django.db import connections
 from django.utils.module_loading import autodiscover_modules
 
 from jobs.conf import conf
-from jobs.handlers import MODULE, handled_queues
 from jobs.loops import LoopRunner, all_loops, run_once
 from jobs.services.health.health import forget_loops_except
 from jobs.worker.config import WorkerConfig
@@ -22,6 +21,7 @@ from jobs.worker.engine import Engine
 from jobs.worker.pool import Pool
 from jobs.worker.readiness import ReadyFile
 from jobs.worker.signals import answer
+from ojs_tasks.registry import MODULE, handled_queues
 
 FEDERATION = "federation_"  # prefix of the names of its loops
 
