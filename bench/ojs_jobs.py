@@ -3,8 +3,8 @@
 import time
 
 from bench.names import CLAIMED, NOOP, ONE_BY_ONE, SLOW, TIMED
-from jobs.handlers import job
 from ojs_project import env
+from ojs_tasks import job
 
 
 @job(NOOP, queue=CLAIMED, idempotent=not env.flag(ONE_BY_ONE))

@@ -27,14 +27,18 @@ from jobs.database import connection
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
-from jobs.handlers import MODULE, Context, Discard, Retry, declaration, handled_queues
 from jobs.models import Later
 from jobs.services.dispatch.fetch import fetch, low_water_marks
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.outcome.promote import promote
 from jobs.services.read.show import show
+from jobs.worker.declaration import declaration
 from jobs.worker.execution import execute
+from jobs.worker.reports import Reports
+from ojs_tasks.context import Context
+from ojs_tasks.exceptions import Discard, Retry
+from ojs_tasks.registry import MODULE, handled_queues
 
 WORKER = "tests"
 MOST = 1000
@@ -72,7 +76,7 @@ def run_available(
             raise TooManyJobs(
                 f"{most} attempts ran and a job of type {job.type} is still available"
             )
-        context = Context(job, WORKER)
+        context = Context(job, WORKER, reporter=Reports())
         _answer(_execute(context))
         runs.append(_run(show(job.id), job.attempt))
         if raises and context.raised and not isinstance(context.raised, Retry | Discard):

@@ -11,8 +11,8 @@ from typing_extensions import override
 from jobs.domain.access.caller import SYSTEM
 from jobs.domain.envelope import parse_job
 from jobs.extensions import Loop, OperationsHooks
-from jobs.handlers import Discard, current_job, job
 from jobs.services.enqueue.enqueue import enqueue
+from ojs_tasks import Discard, current_job, job
 from scheduling.api.cron_codec import decode_definition
 from scheduling.models import CronEntry
 from scheduling.services.cron_register import register

@@ -11,7 +11,6 @@ from jobs.domain.dispatch.gates import Gate
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
-from jobs.domain.wire.version import parse_version, split_type
 from jobs.extensions import (
     Alerts,
     ClaimHooks,
@@ -24,6 +23,7 @@ from jobs.extensions import (
     ReportHooks,
     Verb,
 )
+from ojs_tasks.versions import parse_version, split_type
 from versioning.conf import conf
 from versioning.domain import declaration
 from versioning.services import (

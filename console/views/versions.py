@@ -15,8 +15,8 @@ from console.views.base import PageView
 from jobs.domain.errors import Conflict, OJSError
 from jobs.domain.wire.bounds import MAX_TYPE
 from jobs.domain.wire.names import TYPE_PATTERN
-from jobs.domain.wire.version import Version, parse_version
 from jobs.services.audit.audit import done_to
+from ojs_tasks.versions import Version, parse_version
 from versioning.models import Routing
 from versioning.services import routing, touched, types
 from versioning.services.contract import Bounds, assess

@@ -21,7 +21,7 @@ from jobs.domain.errors import (
 )
 from jobs.domain.lanes.limits import parse_rate_limit
 from jobs.domain.outcome.retry import parse_policy
-from jobs.domain.wire import jsonio, version
+from jobs.domain.wire import jsonio
 from jobs.domain.wire.bounds import (
     MAX_MS,
     MAX_QUEUE,
@@ -35,6 +35,7 @@ from jobs.domain.wire.ids import is_id, new_id
 from jobs.domain.wire.names import QUEUE_PATTERN, TYPE_PATTERN, URI_PATTERN
 from jobs.domain.wire.priorities import parse_priority
 from jobs.domain.wire.times import read_time
+from ojs_tasks import versions
 
 VERSION_PATTERN: Final = re.compile(r"1(\.0(\.\d+(-[0-9A-Za-z.-]+)?)?)?", re.ASCII)
 KEEP_RESULT, NO_RESULT = -1, 0  # values of `result_ttl` besides seconds. Spec: contract 10.6
@@ -197,7 +198,7 @@ class _Reader:
         """Read the type and the version behind it, if there is one."""
         value = self.raw.get("type")
         if isinstance(value, str):
-            base, behind = version.split_type(value)
+            base, behind = versions.split_type(value)
             if len(base) <= MAX_TYPE and TYPE_PATTERN.fullmatch(base):
                 return base, behind
         if value is None:
@@ -220,7 +221,7 @@ class _Reader:
 
     def is_version(self, name: str, value: object) -> bool:
         try:
-            version.parse_version(value)
+            versions.parse_version(value)
         except ValueError as problem:
             said = f"has a version behind '@' that {problem}" if name == "type" else str(problem)
             self.refuse(name, said, value)

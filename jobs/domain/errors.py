@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self
 
+from ojs_tasks.exceptions import Refused
+
 MAX_SHOWN = 200  # characters of a received value in an answer
 LISTED = 100  # problems of a batch that an answer lists
 
@@ -20,7 +22,7 @@ def shown(value: object) -> object:
     return "an array" if isinstance(value, list) else type(value).__name__
 
 
-class OJSError(Exception):
+class OJSError(Refused):
     """Base of all refusals; `details` and `extra` end up in the error body."""
 
     code: ClassVar[str]

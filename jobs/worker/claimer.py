@@ -11,7 +11,6 @@ from django.db import Error, close_old_connections
 from jobs.database import connection
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import OJSError
-from jobs.handlers import Context
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.dispatch.waiting import opens_in_s
 from jobs.services.workers.heartbeat import Standing
@@ -19,8 +18,10 @@ from jobs.trouble import Attempts
 from jobs.worker.config import WorkerConfig
 from jobs.worker.directives import Directives
 from jobs.worker.in_flight import InFlight
+from jobs.worker.reports import Reports
 from jobs.worker.returns import Returns
 from jobs.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits
+from ojs_tasks.context import Context
 
 logger = logging.getLogger("ojs.worker")
 
@@ -48,6 +49,7 @@ class Claimer:
         self._directives = directives
         self._waits = waits
         self._attempts = Attempts(logger, "claim.failed", RECONNECT_S, LONGEST_RECONNECT_S)
+        self._reports = Reports()
         self._opens_in_s = inf  # until a limit that held jobs back opens by itself
         self._refusal = ""  # the reason of the latest refused claim
 
@@ -100,7 +102,8 @@ class Claimer:
             # perhaps older than a resume that was not reported yet: the next heartbeat decides
             self._directives.obey(Standing(claimed.directive))
             self._waits.beat.set()
-        self._in_flight.add([Context(job, self._config.worker_id) for job in claimed.jobs])
+        worker_id, reports = self._config.worker_id, self._reports
+        self._in_flight.add([Context(job, worker_id, reporter=reports) for job in claimed.jobs])
         return len(claimed.jobs)
 
     def _request(self, free: int) -> FetchRequest:

@@ -10,10 +10,13 @@ from jobs.conf import conf
 from jobs.domain.errors import InvalidPayload, ResultTooLarge
 from jobs.domain.outcome import retry
 from jobs.domain.wire import jsonio
-from jobs.handlers import Context, JobHandler, JobTimeout, handler_of, run_as_current
 from jobs.middleware import Wrapper, execution_chain
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
+from ojs_tasks.context import Context, run_as_current
+from ojs_tasks.exceptions import JobTimeout
+from ojs_tasks.handlers import Handler
+from ojs_tasks.registry import handler_of
 
 Step = Callable[[Context], Any]
 
@@ -40,7 +43,7 @@ def _call(context: Context) -> Any:
     return context.result
 
 
-def _handler(context: Context) -> JobHandler[Any, Any]:
+def _handler(context: Context) -> Handler[Any, Any]:
     job = context.job
     handler = handler_of(job)
     if handler is None:

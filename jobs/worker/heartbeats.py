@@ -8,10 +8,10 @@ from typing import Final
 from jobs.bounds import Work, for_thread
 from jobs.conf import conf
 from jobs.database import connection
-from jobs.handlers import declaration
 from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from jobs.trouble import Attempts
 from jobs.worker.config import WorkerConfig
+from jobs.worker.declaration import declaration
 from jobs.worker.directives import Directives
 from jobs.worker.in_flight import InFlight
 from jobs.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits

@@ -7,9 +7,8 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Final
 
-from jobs.domain.job import Job
-from jobs.handlers import Context
 from jobs.worker.pace import Pace
+from ojs_tasks.context import ClaimedJob, Context
 
 MOST_CLAIMED: Final = 400  # by one claim
 AHEAD_S: Final = 0.1  # work to hold when jobs are short; a claim takes some milliseconds
@@ -74,7 +73,7 @@ class InFlight:
         if is_low:
             self._on_low()
 
-    def drop(self, jobs: Sequence[Job]) -> None:
+    def drop(self, jobs: Sequence[ClaimedJob]) -> None:
         """Remove jobs that are given back."""
         with self._lock:
             for job in jobs:
@@ -172,7 +171,7 @@ class InFlight:
             entry.answered = True
             return True
 
-    def surplus(self) -> list[Job]:
+    def surplus(self) -> list[ClaimedJob]:
         """Take the latest jobs that wait for a thread, if the threads no longer end jobs.
 
         The window grew while jobs were short. Two jobs per slot stay.
@@ -188,7 +187,7 @@ class InFlight:
 
     # --- the end
 
-    def unstarted(self) -> list[Job]:
+    def unstarted(self) -> list[ClaimedJob]:
         """Take the jobs that wait for a thread, and return them."""
         return [context.job for context in self._taken()]
 
@@ -202,7 +201,7 @@ class InFlight:
             if context is not None:
                 found.append(context)
 
-    def abandon(self) -> list[Job]:
+    def abandon(self) -> list[ClaimedJob]:
         """Mark all running attempts as answered, and return the jobs that were not."""
         with self._lock:
             left = [entry.context.job for entry in self._running.values() if not entry.answered]

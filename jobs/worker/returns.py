@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 from django.db import Error
 
-from jobs.domain.job import Job
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.workers.held import held_by
 from jobs.worker.acker import Acker
 from jobs.worker.in_flight import InFlight
 from jobs.worker.waits import RECONNECT_S
+from ojs_tasks.context import ClaimedJob
 
 logger = logging.getLogger("ojs.worker")
 
@@ -25,7 +25,7 @@ class Returns:
         self._acker = acker
         self.may_have_lost_claims = False  # the answer to a claim was lost
 
-    def give_back(self, jobs: Sequence[Job]) -> None:
+    def give_back(self, jobs: Sequence[ClaimedJob]) -> None:
         """Requeue held jobs that this process does not finish."""
         if not jobs:
             return

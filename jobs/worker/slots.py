@@ -3,12 +3,13 @@
 import threading
 
 from jobs.database import connection
-from jobs.handlers import JobTimeout, handler_of
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
 from jobs.worker.acker import Acker
 from jobs.worker.execution import execute, timed_out
 from jobs.worker.in_flight import InFlight, Running
+from ojs_tasks.exceptions import JobTimeout
+from ojs_tasks.registry import handler_of
 
 
 class Slots:

@@ -12,12 +12,12 @@ from time import monotonic
 from typing import Final
 
 from jobs.domain.outcome import retry
-from jobs.handlers import JobTimeout
 from jobs.worker.acker import Acker
 from jobs.worker.directives import Directives
 from jobs.worker.execution import failed
 from jobs.worker.in_flight import InFlight, Running
 from jobs.worker.waits import TICK_S
+from ojs_tasks.exceptions import JobTimeout
 
 logger = logging.getLogger("ojs.worker")
 

@@ -18,7 +18,6 @@ from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.extensions import Loop
-from jobs.handlers import Context
 from jobs.loops import LoopRunner
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue
@@ -26,6 +25,7 @@ from jobs.services.enqueue.enqueue_each import enqueue_each
 from jobs.services.outcome.nack import Nack
 from jobs.services.read.show import show
 from jobs.worker.execution import execute
+from ojs_tasks import Context
 from tests.conftest import ROOT
 from tests.factories import DraftFactory, JobFactory
 from tests.processes import until

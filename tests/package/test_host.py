@@ -24,7 +24,7 @@ from django.urls import include, path
 urlpatterns = [path("", include("jobs.api.urls"))]
 """
 HANDLER = """
-from jobs.handlers import job
+from ojs_tasks import job
 
 @job("mail.send", queue="mail")
 def send_mail(address: str, *, subject: str = "") -> dict[str, str]:

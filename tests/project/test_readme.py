@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from jobs import handlers
 from jobs.domain.states import State
 from jobs.testing import run_available
 from manual import markdown
+from ojs_tasks import registry
 from tests.conftest import ROOT
 from tests.processes import DEADLINE_S
 
@@ -23,9 +23,9 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 @pytest.fixture
-def registry(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start without registered handlers."""
-    monkeypatch.setattr(handlers, "_registry", {})
+    monkeypatch.setattr(registry, "_handlers", {})
 
 
 def curl(line: str, server: str, **environment: str) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def test_the_first_job_with_curl(server: str) -> None:
     assert shown["result"] == {"pages": 2}
 
 
-@pytest.mark.usefixtures("store", "registry")
+@pytest.mark.usefixtures("store", "no_handlers")
 def test_the_worker_in_python() -> None:
     scope: dict[str, Any] = {}
     for block in blocks(ROOT / "README.md", "python"):
@@ -67,7 +67,7 @@ def test_the_worker_in_python() -> None:
     assert run.result == {"sent_to": "ada@example.org", "subject": "News"}
 
 
-@pytest.mark.usefixtures("store", "registry")
+@pytest.mark.usefixtures("store", "no_handlers")
 def test_the_handlers_of_the_manual_and_their_test() -> None:
     code = blocks(ROOT / "docs" / "handlers.md", "python")
     scope: dict[str, Any] = {}

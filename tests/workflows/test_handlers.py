@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jobs.handlers import Context
+from ojs_tasks import Context
 from tests.spec import spec
 from tests.workflows.flows import chain, claimed, complete, created, job
 

@@ -26,7 +26,7 @@ from jobs.api.schemas import (
 from jobs.domain.errors import InvalidRequest, Unprocessable
 from jobs.domain.wire.bounds import MAX_TYPE
 from jobs.domain.wire.names import TYPE_PATTERN, URI_PATTERN
-from jobs.domain.wire.version import DIGITS
+from ojs_tasks.versions import DIGITS
 from versioning.domain.compatibility import Bump
 from versioning.domain.schema import Mode
 from versioning.domain.schema_errors import InvalidVersion

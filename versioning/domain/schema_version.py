@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from jobs.domain.wire.version import Version, parse_version
+from ojs_tasks.versions import Version, parse_version
 
 PATCH = 2  # the position of the patch in `major.minor.patch`
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from jobs.conf import conf as core
 from jobs.domain.dispatch.claim import Declaration
-from jobs.domain.wire.version import Version
+from ojs_tasks.versions import Version
 from versioning import queries
 from versioning.conf import conf
 from versioning.domain.canary import waits_for

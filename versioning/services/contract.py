@@ -15,8 +15,8 @@ from jobs import extensions
 from jobs.conf import conf as core
 from jobs.domain.outcome.retention import parse_age
 from jobs.domain.states import State, state_of
-from jobs.domain.wire.version import Version, parse_version
 from jobs.services.read.clock import now as now_of_store
+from ojs_tasks.versions import Version, parse_version
 from versioning import queries
 from versioning.domain.canary import Key, Rules
 from versioning.domain.declaration import ALL, handles

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from jobs.domain.dispatch.gates import Gate, GateState
 from jobs.domain.job import Job
-from jobs.domain.wire.version import Version
+from ojs_tasks.versions import Version
 from versioning.domain.canary import Key, waits_for
 from versioning.services.acceptance import (
     Acceptance,

@@ -14,9 +14,9 @@ from uuid import UUID
 import orjson
 
 from jobs.database import atomic
-from jobs.domain.wire.version import parse_version, split_type
 from jobs.services.lanes.reroute import Reroute, reroute
 from jobs.services.read import clock
+from ojs_tasks.versions import parse_version, split_type
 from versioning import queries
 from versioning.domain.canary import Rules
 from versioning.domain.declaration import UNVERSIONED

@@ -15,8 +15,8 @@ from jobs.conf import read_anew
 from jobs.database import atomic, on_commit
 from jobs.domain.dispatch.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.enqueue.draft import JobDraft
-from jobs.domain.wire.version import Version, parse_version, split_type
 from jobs.services.lanes import configuration
+from ojs_tasks.versions import Version, parse_version, split_type
 from versioning.conf import conf
 from versioning.domain.canary import Key, Rules, admits
 from versioning.domain.declaration import ALL, UNVERSIONED, handles

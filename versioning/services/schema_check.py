@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
-from jobs.domain.wire.version import split_type
+from ojs_tasks.versions import split_type
 from versioning.conf import conf
 from versioning.domain.schema import Mode
 from versioning.domain.schema_errors import ArgsRefused

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from jobs.domain.wire.version import Version
+from ojs_tasks.versions import Version
 from versioning import queries
 from versioning.queries import Declared
 from versioning.services.acceptance import acceptance, by_queue

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from jobs.domain.wire.version import version_said
 from jobs.extensions import FutureProducers
+from ojs_tasks.versions import version_said
 from workflows import queries
 
 SOURCE = "steps of workflows"

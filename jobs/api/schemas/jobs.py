@@ -27,8 +27,9 @@ from jobs.api.schemas import (
 from jobs.domain import envelope
 from jobs.domain.enqueue import unique
 from jobs.domain.outcome import retry
-from jobs.domain.wire import durations, names, priorities, version
+from jobs.domain.wire import durations, names, priorities
 from jobs.domain.wire.bounds import MAX_INT, MAX_INTERVAL_MS, MAX_MS, MAX_TAG, MAX_TAGS
+from ojs_tasks import versions
 
 _NUMBERS = {
     "max_attempts": integer(0, MAX_INT),
@@ -126,8 +127,8 @@ VERSION: Schema = {
     "description": "major.minor, such as `2.0`; a third part does not count. Of several, the one "
     "at the top level wins, then that of `options`, then the one behind the type.",
     "anyOf": [
-        integer(0, 10**version.DIGITS - 1),
-        matching(version.PATTERN),
+        integer(0, 10**versions.DIGITS - 1),
+        matching(versions.PATTERN),
     ],
 }
 JOB_REQUEST_MEMBERS = {

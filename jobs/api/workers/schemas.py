@@ -28,7 +28,6 @@ from jobs.api.schemas import (
 from jobs.api.schemas.jobs import JOB
 from jobs.api.workers import worker_codec
 from jobs.domain.dispatch.claim import MAX_WEIGHT, POOL_PATTERN, STRATEGIES
-from jobs.domain.wire import ranges
 from jobs.domain.wire.bounds import (
     MAX_BATCH,
     MAX_COUNT,
@@ -40,6 +39,7 @@ from jobs.domain.wire.bounds import (
     MAX_WORKER_ID,
 )
 from jobs.services.workers.heartbeat import Standing
+from ojs_tasks import ranges
 
 DIRECTIVE: Schema = {"type": "string", "enum": [standing.name.lower() for standing in Standing]}
 POOL = matching(POOL_PATTERN)

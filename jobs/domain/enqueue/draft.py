@@ -44,7 +44,7 @@ class JobDraft:
     rate_limit: RateLimit | None = None
     extra: dict[str, Any] = field(default_factory=dict)  # unknown members, kept for the client
     tenant: str = "_default"
-    version: str | int | None = None  # as sent; see domain/wire/version.py
+    version: str | int | None = None  # as sent; see ojs_tasks/versions.py
     type_given: str | None = None  # the type with the version behind it, if it was sent so
     route: int = 0  # version key of the lane; 0: any worker of the type
     watched: bool = False  # an extension follows its end

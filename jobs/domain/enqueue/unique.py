@@ -15,7 +15,7 @@ import orjson
 from jobs.domain.errors import Problem
 from jobs.domain.states import CODES, State
 from jobs.domain.wire.durations import LONGEST_MS, format_duration, parse_period
-from jobs.domain.wire.version import parse_version
+from ojs_tasks.versions import parse_version
 
 DIMENSIONS: Final = ("type", "queue", "args", "meta", "version")
 DEFAULT_KEYS: Final = ("type", "args")

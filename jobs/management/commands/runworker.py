@@ -13,7 +13,6 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils.module_loading import autodiscover_modules
 
 from jobs.database import bypass_pooler
-from jobs.handlers import MODULE, handled_queues
 from jobs.loops import LoopRunner, all_loops, run_once
 from jobs.services.health.health import forget_loops_except
 from jobs.worker.config import WorkerConfig
@@ -21,6 +20,7 @@ from jobs.worker.engine import Engine
 from jobs.worker.pool import Pool
 from jobs.worker.readiness import ReadyFile
 from jobs.worker.signals import answer
+from ojs_tasks.registry import MODULE, handled_queues
 
 FEDERATION = "federation_"  # prefix of the names of its loops
 

@@ -3,7 +3,7 @@
 import socket
 import time
 
-from jobs.handlers import current_job, job
+from ojs_tasks import current_job, job
 
 
 @job("tests.echo", queue="tests", idempotent=True)

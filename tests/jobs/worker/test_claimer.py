@@ -11,7 +11,6 @@ from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.domain.wire.ids import new_id
-from jobs.handlers import Context
 from jobs.models import Worker
 from jobs.queries import Claimed
 from jobs.services.dispatch.fetch import fetch
@@ -20,6 +19,7 @@ from jobs.services.read.show import show
 from jobs.worker import claimer as module
 from jobs.worker.config import WorkerConfig
 from jobs.worker.engine import Engine
+from ojs_tasks import Context
 from tests.jobs.worker import ojs_jobs as handlers
 from tests.jobs.worker.conftest import run
 from tests.processes import DEADLINE_S, until

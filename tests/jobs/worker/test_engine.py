@@ -6,12 +6,12 @@ import pytest
 
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
-from jobs.handlers import Context
 from jobs.models import Worker
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.workers.heartbeat import Standing
 from jobs.worker.config import WorkerConfig
 from jobs.worker.engine import CLEAN, REPLACE, UNFINISHED, Engine
+from ojs_tasks import Context
 from tests.asserts import assert_state
 from tests.factories import stored_ids
 from tests.jobs.worker.conftest import run

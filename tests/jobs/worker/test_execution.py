@@ -5,22 +5,21 @@ from typing import Any
 
 import pytest
 
-from jobs import handlers
 from jobs.domain.envelope import parse_job
 from jobs.domain.job import Job
-from jobs.handlers import Context, Discard, JobTimeout, Retry, job
 from jobs.middleware import Chain, Link
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
 from jobs.worker import execution
 from jobs.worker.execution import execute
+from ojs_tasks import Context, Discard, JobTimeout, Retry, current_job, job, registry
 from tests.spec import spec
 
 
 @pytest.fixture(autouse=True)
-def registry(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove all registered handlers for the test."""
-    monkeypatch.setattr(handlers, "_registry", {})
+    monkeypatch.setattr(registry, "_handlers", {})
 
 
 def context(kind: str = "a.one", args: bytes = b"[]") -> Context:
@@ -70,7 +69,7 @@ def test_what_a_handler_returns_is_the_result(value: Any, stored: bytes | None) 
 
 def test_the_context_gives_the_result_when_nothing_is_returned() -> None:
     def handler() -> None:
-        handlers.current_job().result = {"rows": 3}
+        current_job().result = {"rows": 3}
 
     outcome = outcome_of(handler)
 

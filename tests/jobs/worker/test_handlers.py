@@ -2,14 +2,14 @@
 
 import pytest
 
-from jobs import handlers
-from jobs.handlers import handled_queues, job
+from ojs_tasks import job, registry
+from ojs_tasks.registry import handled_queues
 
 
 @pytest.fixture(autouse=True)
-def registry(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove all registered handlers for the test."""
-    monkeypatch.setattr(handlers, "_registry", {})
+    monkeypatch.setattr(registry, "_handlers", {})
 
 
 def test_handled_queues_of_a_project_without_handlers_are_none() -> None:

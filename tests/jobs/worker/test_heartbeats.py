@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from jobs.domain.job import Job
-from jobs.handlers import Context
 from jobs.models import Worker
 from jobs.services.workers.heartbeat import Answer, Report, Standing
 from jobs.worker import heartbeats as module
@@ -16,6 +15,7 @@ from jobs.worker.directives import Directives
 from jobs.worker.heartbeats import Heartbeats
 from jobs.worker.in_flight import InFlight
 from jobs.worker.waits import Waits
+from ojs_tasks import Context
 from tests.processes import DEADLINE_S, until
 from tests.spec import spec
 

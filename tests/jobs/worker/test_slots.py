@@ -6,12 +6,12 @@ from typing import NoReturn
 import pytest
 
 from jobs.domain.job import Job
-from jobs.handlers import Context, JobTimeout
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
 from jobs.worker import slots as module
 from jobs.worker.in_flight import InFlight
 from jobs.worker.slots import Slots
+from ojs_tasks import Context, JobTimeout
 from tests.jobs.worker import ojs_jobs as handlers
 from tests.jobs.worker.conftest import Answers
 

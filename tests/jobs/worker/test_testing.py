@@ -6,19 +6,18 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, transaction
 
-from jobs import handlers
 from jobs.domain.states import State
-from jobs.handlers import Discard, Retry, current_job, job
 from jobs.models import Event, Job, Lane
 from jobs.services.outcome.cancel import cancel
 from jobs.testing import TooManyJobs, make_due, run_available
 from jobs.worker import execution
+from ojs_tasks import Discard, Retry, current_job, job, registry
 
 
 @pytest.fixture(autouse=True)
-def registry(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove all registered handlers for the test."""
-    monkeypatch.setattr(handlers, "_registry", {})
+    monkeypatch.setattr(registry, "_handlers", {})
 
 
 @pytest.fixture(params=["transaction of the test", "commits"])

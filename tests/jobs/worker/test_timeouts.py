@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from jobs.domain.job import Job
-from jobs.handlers import Context, JobTimeout
 from jobs.services.outcome.nack import Nack
 from jobs.worker.directives import Directives
 from jobs.worker.in_flight import InFlight, Running
 from jobs.worker.timeouts import STUCK_S, Timeouts
 from jobs.worker.waits import Waits
+from ojs_tasks import Context, JobTimeout
 from tests.jobs.worker.conftest import Answers
 from tests.processes import DEADLINE_S
 

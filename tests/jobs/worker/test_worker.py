@@ -18,6 +18,7 @@ from jobs.models import Event, Progress, Worker
 from jobs.services.outcome.cancel import cancel
 from jobs.services.read.show import show
 from jobs.services.workers.workers import direct
+from ojs_tasks import JobHandle
 from tenancy.domain.tenant import Definition
 from tenancy.services.tenants import put
 from tests.jobs.worker import ojs_jobs as handlers
@@ -28,7 +29,7 @@ from tests.spec import spec
 Start = Callable[..., "object"]
 
 
-def stored(job: Job | None) -> str:
+def stored(job: JobHandle[object] | None) -> str:
     """Return the id of a job that was not dropped."""
     assert job is not None
     return job.id

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jobs.domain.wire.ranges import GRAMMAR
+from ojs_tasks.ranges import GRAMMAR
 from tests.spec import spec
 from versioning.domain.version import Version, parse_range, parse_version, split_type
 

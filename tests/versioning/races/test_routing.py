@@ -13,11 +13,11 @@ from django.db.models.functions import Now
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import Conflict
 from jobs.domain.record.events import Kind
-from jobs.domain.wire.version import parse_version
 from jobs.models import Event, Job, LaneKey
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import configuration
+from ojs_tasks.versions import parse_version
 from tests.concurrency import at_once, threads, wait_until_blocked
 from tests.factories import DraftFactory
 from tests.spec import spec

@@ -7,9 +7,9 @@ import pytest
 from django.db.models.functions import Now
 
 from jobs.domain.dispatch.claim import FetchRequest
-from jobs.domain.wire.version import parse_version
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue
+from ojs_tasks.versions import parse_version
 from tests.concurrency import at_once
 from tests.factories import DraftFactory
 from tests.spec import spec

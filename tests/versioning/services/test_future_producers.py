@@ -8,9 +8,9 @@ import pytest
 from django.db.models import F
 
 from jobs import extensions
-from jobs.domain.wire.version import version_said
 from jobs.extensions import FutureProducers
 from jobs.models import Event, Job
+from ojs_tasks.versions import version_said
 from scheduling.models import CronEntry
 from tests.spec import spec
 from tests.tenancy.wire import answer, send

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from jobs import extensions, handlers
+from jobs import extensions
 from jobs.domain.errors import OJSError
 from jobs.domain.states import State
-from jobs.handlers import job
 from jobs.models import Job
 from jobs.testing import make_due as make_jobs_due
 from jobs.testing import run_available
+from jobs.worker.declaration import declaration
+from ojs_tasks import job, registry
 from scheduling.services.cron_fire import fire
 from tests.scheduling.conftest import make_due, registered
 from tests.spec import spec
@@ -27,9 +28,9 @@ pytestmark = pytest.mark.usefixtures("store")
 
 
 @pytest.fixture(autouse=True)
-def registry(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove all registered handlers for the test."""
-    monkeypatch.setattr(handlers, "_registry", {})
+    monkeypatch.setattr(registry, "_handlers", {})
 
 
 @spec("VER-8.2-a")
@@ -64,20 +65,20 @@ def test_a_version_that_no_handler_takes_is_held_instead_of_failing() -> None:
 
 
 def test_a_worker_declares_what_its_handlers_take() -> None:
-    assert handlers.declaration() is None
+    assert declaration() is None
 
     @job("any.version")
     def anything() -> None: ...
 
-    assert handlers.declaration() is None
+    assert declaration() is None
 
     @job(TYPE, versions=">=2.0")
     def second() -> None: ...
 
-    declaration = handlers.declaration()
-    assert declaration is not None
-    assert set(handles(declaration).ranges) == {TYPE}
-    assert handles(declaration).is_exclusive is False
+    declared = declaration()
+    assert declared is not None
+    assert set(handles(declared).ranges) == {TYPE}
+    assert handles(declared).is_exclusive is False
 
 
 def test_without_the_extension_nothing_is_declared(settings: Any) -> None:

@@ -11,14 +11,13 @@ import pytest
 from django.db.models import F
 from django.db.models.functions import Now
 
-from jobs import handlers
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.record.events import Kind
-from jobs.handlers import job
 from jobs.models import Event, LaneKey, Later, Ready
 from jobs.services.dispatch.fetch import planned
 from jobs.services.upkeep.reset import clear_caches
 from jobs.testing import run_available
+from ojs_tasks import job, registry
 from tests.alerts import alerts_of
 from tests.spec import spec
 from tests.tenancy.wire import answer, send
@@ -301,7 +300,7 @@ def test_where_no_worker_runs_nothing_is_told_of_them() -> None:
 
 @spec("D-VER-6")
 def test_handlers_refuse_jobs_without_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handlers, "_registry", {})
+    monkeypatch.setattr(registry, "_handlers", {})
 
     @job(TYPE, versions=">=2.0", accept_unversioned=False)
     def second() -> str:

@@ -8,14 +8,12 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from jobs import handlers
 from jobs.domain.access.caller import Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import Duplicate, InvalidRequest, OJSError, RateLimited
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State
 from jobs.extensions import EnqueueHooks
-from jobs.handlers import job
 from jobs.models import Event, Finished, Unique
 from jobs.models import Job as Row
 from jobs.queries import ago
@@ -23,6 +21,7 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.enqueue_each import enqueue_each
 from jobs.services.outcome.dead_letter import delete, retry
 from jobs.services.workers.heartbeat import Report, heartbeat
+from ojs_tasks import job, registry
 from tests.asserts import assert_state, assert_store_is_sound, state
 from tests.factories import DraftFactory, JobFactory, stored_ids
 from tests.installing import installing
@@ -406,7 +405,7 @@ def test_a_hosts_transaction_takes_the_fingerprint_back() -> None:
 
 
 def test_handlers_enqueue_unique_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handlers, "_registry", {})
+    monkeypatch.setattr(registry, "_handlers", {})
 
     @job("report.render", unique={"args_keys": ["0"], "on_conflict": "ignore"})
     def render(month: str, pages: int) -> None: ...

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from jobs.domain.wire.version import PATTERN, Version, parse_version
+from ojs_tasks.versions import PATTERN, Version, parse_version
 
 MAX_RANGE: Final = 256  # characters
 SPACED: Final = re.compile(r"(>=|<=|>|<|=) +")

@@ -1,0 +1,156 @@
+"""The job of a running handler: `current_job()`."""
+
+import json
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+_current: ContextVar["Context | None"] = ContextVar("ojs_job", default=None)
+
+
+class ClaimedJob(Protocol):
+    """A job that a worker has claimed. JSON members are serialized text.
+
+    `attributes` is an object of all other envelope members; `version` is JSON, None without one.
+    """
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def queue(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def max_attempts(self) -> int: ...
+    @property
+    def timeout_ms(self) -> int: ...
+    @property
+    def args(self) -> str | bytes: ...
+    @property
+    def meta(self) -> str | bytes: ...
+    @property
+    def attributes(self) -> str | bytes: ...
+    @property
+    def version(self) -> str | None: ...
+
+
+class Report(NamedTuple):
+    """A report of progress; `fraction` is from 0 to 1, None keeps the previous value."""
+
+    fraction: float | None = None
+    message: str | None = None
+    data: Any = None
+    checkpoint: Any = None
+
+
+class Reporter(Protocol):
+    """Takes the reports of running handlers; the worker gives it to each context."""
+
+    def report(self, context: "Context", report: Report) -> None:
+        """Send a report of progress to the server."""
+
+
+@dataclass(slots=True)
+class Context:
+    """The job of a running handler, for reading and reporting."""
+
+    job: ClaimedJob
+    worker_id: str
+    result: Any = None  # the job's result when the handler returns None
+    _cancelled: bool = False
+    extras: dict[str, Any] = field(default_factory=dict)  # for execution middleware
+    raised: BaseException | None = None  # the exception that ended the attempt
+    reporter: Reporter | None = None  # None: reports are dropped
+
+    @property
+    def id(self) -> str:
+        """The id of the job."""
+        return self.job.id
+
+    @property
+    def type(self) -> str:
+        """The type of the job."""
+        return self.job.type
+
+    @property
+    def attempt(self) -> int:
+        """The number of this attempt, from 1."""
+        return self.job.attempt
+
+    @property
+    def max_attempts(self) -> int:
+        """The number of attempts after which the job fails for good."""
+        return self.job.max_attempts
+
+    @property
+    def queue(self) -> str:
+        """The queue the job was claimed from."""
+        return self.job.queue
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The job's `meta`; a new dictionary with each call."""
+        found: dict[str, Any] = json.loads(self.job.meta)
+        return found
+
+    @property
+    def workflow_id(self) -> str | None:
+        """The workflow this job is a member of."""
+        found: str | None = self._member("workflow_id")
+        return found
+
+    @property
+    def parent_results(self) -> list[Any] | None:
+        """The results of earlier steps in its workflow; None without a workflow."""
+        found: list[Any] | None = self._member("parent_results")
+        return found
+
+    @property
+    def last_checkpoint(self) -> Any:
+        """The checkpoint of an earlier attempt, None without one."""
+        return self._member("last_checkpoint")
+
+    def _member(self, name: str) -> Any:
+        return json.loads(self.job.attributes).get(name)  # `json`: integers of any size are exact
+
+    def is_cancelled(self) -> bool:
+        """Return whether the job was cancelled meanwhile; a long handler calls it repeatedly."""
+        return self._cancelled
+
+    def cancel(self) -> None:
+        """Mark the job as cancelled."""
+        self._cancelled = True
+
+    def progress(
+        self,
+        fraction: float | None = None,
+        message: str | None = None,
+        data: Any = None,
+        checkpoint: Any = None,
+    ) -> None:
+        """Report progress from 0 to 1; it also extends the lease.
+
+        The next attempt finds the latest checkpoint in `last_checkpoint`.
+        """
+        if self.reporter is not None:
+            self.reporter.report(self, Report(fraction, message, data, checkpoint))
+
+
+def current_job() -> Context:
+    """Return the context of the running handler. Raises RuntimeError outside of one."""
+    context = _current.get()
+    if context is None:
+        raise RuntimeError("no job is running here")
+    return context
+
+
+def run_as_current(context: Context, step: Callable[[Context], Any]) -> Any:
+    """Call `step` with `context`, which is the current one meanwhile."""
+    token = _current.set(context)
+    try:
+        return step(context)
+    finally:
+        _current.reset(token)

@@ -1,0 +1,103 @@
+"""Exceptions that handlers raise, and exceptions that producers get."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, ClassVar
+
+from ojs_tasks.times import Span, milliseconds, milliseconds_until
+
+
+class Retry(Exception):
+    """Raise it to fail the attempt with a retry, whichever errors the policy excludes.
+
+    `in_` (timedelta or seconds) or `at` (aware datetime) is the time of the next attempt. Without
+    both, the retry policy decides. The number of attempts stays that of the policy.
+    """
+
+    code = "RETRY"
+
+    def __init__(
+        self, message: str = "", *, in_: Span | None = None, at: datetime | None = None
+    ) -> None:
+        """Raise TypeError or ValueError for a wrong time, or for both times."""
+        if in_ is not None and at is not None:
+            raise ValueError("Retry takes in_ or at, not both")
+        super().__init__(*([message] if message else []))
+        self._in_ms = None if in_ is None else milliseconds(in_, "in_")
+        self._at = at
+        if at is not None:
+            milliseconds_until(at, "at")
+
+    @property
+    def after_ms(self) -> int | None:
+        """The wait from now, in milliseconds; None: the policy decides."""
+        return self._in_ms if self._at is None else milliseconds_until(self._at, "at")
+
+
+class Discard(Exception):
+    """Raise it to end the job for good."""
+
+    code = "DISCARD"
+
+
+class JobTimeout(BaseException):
+    """Raised inside a handler that ran too long; not an Exception, so that `except` lets it by."""
+
+
+class UnknownTerm(TypeError):
+    """A job option that does not exist; the message names the right one."""
+
+
+class Refused(Exception):
+    """A refusal by the server: the base of all its errors, local or over HTTP.
+
+    `code` is that of the contract, such as `duplicate`; `status` is that of HTTP. `details` names
+    what was wrong. With `retryable` the same request may succeed later.
+    """
+
+    code: ClassVar[str]
+    status: ClassVar[int]
+    retryable: ClassVar[bool] = False
+    message: str
+    details: dict[str, Any]
+
+
+class NoServer(RuntimeError):
+    """This process has no OJS server to enqueue to: neither a setting nor the server's apps."""
+
+
+class JobNotFound(LookupError):
+    """The server has no job with this id."""
+
+
+class UncommittedJob(RuntimeError):
+    """A wait for a job whose transaction is still open: no worker can see it, so it cannot end."""
+
+
+class ResultTimeout(TimeoutError):
+    """The job did not end in the time that the caller gave; it may still end."""
+
+
+class JobFailed(Exception):
+    """The job ended without a result. `__cause__` is the handler's exception, if it is known here.
+
+    `error` is the last error as the server stores it, `backtrace` its frames, innermost last.
+    """
+
+    def __init__(self, job_id: str, state: str, error: dict[str, Any] | None) -> None:
+        """Describe the job's end."""
+        self.id = job_id
+        self.state = state
+        self.error: dict[str, Any] = error or {}
+        self.type: str = self.error.get("type") or state
+        self.message: str = self.error.get("message") or f"the job was {state}"
+        self.backtrace: Sequence[str] = tuple(self.error.get("backtrace") or ())
+        super().__init__(f"job {job_id} was {state}: {self.type}: {self.message}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it be pickled: its arguments are not those of the constructor."""
+        return type(self), (self.id, self.state, self.error)
+
+
+class JobCancelled(JobFailed):
+    """The job was cancelled."""

@@ -1,0 +1,110 @@
+"""`Handler`: a function that runs the jobs of one type, and enqueues them."""
+
+import inspect
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Final, Generic, ParamSpec, Self, TypeAlias, TypeVar, Unpack
+
+from ojs_tasks.handle import JobHandle
+from ojs_tasks.ranges import ANY, Range, parse_range
+from ojs_tasks.signatures import Dropped, Signature
+from ojs_tasks.term_types import Terms
+from ojs_tasks.terms import with_terms
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+KEYWORDS: Final = "__kwargs__"  # marks the object of a call's keyword arguments
+
+Errors: TypeAlias = tuple[type[BaseException], ...]
+
+
+@dataclass(eq=False)
+class Handler(Generic[P, R]):
+    """A registered function: `SyncHandler`, or `AsyncHandler` for a coroutine function."""
+
+    function: Callable[P, Any]
+    type: str
+    members: dict[str, Any] = field(default_factory=dict)  # envelope members of every job
+    idempotent: bool = False  # may run twice after a crash, so results may be acked in batches
+    versions: str | None = None  # of accepted jobs; None: any
+    accept_unversioned: bool = True  # it accepts jobs without a version, too
+    autoretry_for: Errors = ()
+    dont_retry_for: Errors = ()
+
+    @property
+    def is_async(self) -> bool:
+        """Whether its calls return coroutines, for an event loop."""
+        return isinstance(self, AsyncHandler)
+
+    def retries(self, problem: BaseException) -> bool:
+        """Return whether the retry policy applies to an exception of the function."""
+        if self.autoretry_for and not isinstance(problem, self.autoretry_for):
+            return False
+        return not isinstance(problem, self.dont_retry_for)
+
+    @property
+    def range(self) -> Range:
+        """The versions as a range."""
+        return ANY if self.versions is None else parse_range(self.versions)
+
+    def options(self, **terms: Unpack[Terms]) -> Self:
+        """Return the handler with other options. Raises UnknownTerm, TypeError or ValueError."""
+        return replace(self, members=with_terms(self.members, terms, self.type))
+
+    def s(self, *args: P.args, **kwargs: P.kwargs) -> Signature[R]:
+        """Return a call, for `enqueue` of several jobs and for workflows.
+
+        Raises TypeError for arguments that the function does not accept.
+        """
+        return Signature(self.type, self.bind(args, kwargs), self.members)
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R] | Dropped:
+        """Store a job with these arguments; None when middleware dropped it.
+
+        Joins the caller's transaction: a rollback leaves no job. Raises TypeError for arguments
+        that the function does not accept, the server's error for values that it refuses.
+        """
+        return self.s(*args, **kwargs).enqueue()
+
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R] | Dropped:
+        """Store a job as `enqueue` does, without blocking the event loop."""
+        return await self.s(*args, **kwargs).aenqueue()
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """Return the JSON arguments of a call: positions, then one object of keywords if any."""
+        _signature_of(self.function).bind(*args, **kwargs)
+        return [*args, {KEYWORDS: kwargs}] if kwargs else list(args)
+
+    def run(self, args: list[Any]) -> Any:
+        """Call the function with the JSON arguments of a job; async functions give a coroutine."""
+        keywords: dict[str, Any] = {}
+        if args and isinstance(args[-1], dict) and args[-1].keys() == {KEYWORDS}:
+            keywords = args[-1][KEYWORDS]
+            args = args[:-1]
+        call: Callable[..., Any] = self.function
+        return call(*args, **keywords)
+
+
+class SyncHandler(Handler[P, R]):
+    """The handler that a function became; a call runs the function here and now."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the function. It creates no job."""
+        returned: R = self.function(*args, **kwargs)
+        return returned
+
+
+class AsyncHandler(Handler[P, R]):
+    """The handler that a coroutine function became; a call returns its coroutine."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+        """Return the function's coroutine. It creates no job."""
+        coroutine: Coroutine[Any, Any, R] = self.function(*args, **kwargs)
+        return coroutine
+
+
+@lru_cache(maxsize=4096)
+def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)

@@ -1,0 +1,1 @@
+"""The server of a process that has its apps and its database."""

@@ -1,0 +1,57 @@
+"""The registered handlers of this process, by job type and version."""
+
+import json
+from typing import Any
+
+from ojs_tasks.context import ClaimedJob
+from ojs_tasks.handlers import Handler
+from ojs_tasks.versions import parse_version, split_type
+
+MODULE = "ojs_jobs"  # searched in every installed app
+
+# by type, the latest versions first
+_handlers: dict[str, list[Handler[Any, Any]]] = {}
+
+
+def register(handler: Handler[Any, Any]) -> None:
+    """Add a handler. Raises ValueError when a job could have two handlers."""
+    others = _handlers.get(handler.type, [])
+    if any(not other.range.meet(handler.range).is_empty for other in others):
+        raise ValueError(f"job type {handler.type!r} has a handler already")
+    found = [*others, handler]
+    _handlers[handler.type] = sorted(found, key=lambda one: one.range.low, reverse=True)
+
+
+def handlers() -> list[Handler[Any, Any]]:
+    """Return all handlers, those of one type with the latest versions first."""
+    return [one for of_type in _handlers.values() for one in of_type]
+
+
+def handler_of(job: ClaimedJob) -> Handler[Any, Any] | None:
+    """Return the handler of a job's type and version, None when this project has none.
+
+    A job without a version goes to the handler of the latest versions that accepts it.
+    """
+    found = _handlers.get(job.type) or _handlers.get(split_type(job.type)[0], [])
+    if job.version is None:
+        return next((one for one in found if one.accept_unversioned), None)
+    version = parse_version(json.loads(job.version))
+    return next((one for one in found if version in one.range), None)
+
+
+def handled_queues() -> tuple[str, ...]:
+    """Return the queues that registered handlers enqueue to, `default` first; empty without any.
+
+    Other queues are left out: their jobs may be meant for workers in other languages.
+    """
+    named = {str(one.members.get("queue", "default")) for one in handlers()}
+    return tuple(sorted(named, key=lambda name: (name != "default", name)))
+
+
+def declared() -> list[dict[str, Any]]:
+    """Return the handlers that do not accept every job of their type, as a worker declares them."""
+    return [
+        {"type": one.type, "versions": one.versions, "accept_unversioned": one.accept_unversioned}
+        for one in handlers()
+        if one.versions is not None or not one.accept_unversioned
+    ]

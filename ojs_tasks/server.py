@@ -1,0 +1,152 @@
+"""The server that this process enqueues to: the local one, or one at a distance.
+
+`OJS["SERVER"]` names a server to reach over HTTP. Without it the host has the server's apps, and
+`ojs_tasks.local` stores jobs in its database. Both have the methods of the protocol `Server`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Final, Protocol, TypeAlias
+
+from ojs_tasks.exceptions import NoServer
+
+LOCAL: Final = "ojs_tasks.local.server"  # has LocalServer()
+LOCAL_CHECK: Final = "ojs_tasks.local.check"  # has check(draft)
+REMOTE: Final = "ojs_tasks.remote.server"  # has RemoteServer(settings)
+APPS: Final = frozenset({"jobs", "jobs.apps.JobsConfig"})  # entries of INSTALLED_APPS
+
+Draft: TypeAlias = Mapping[str, Any]  # an envelope as PUSH takes it
+
+ENDED: Final = frozenset({"completed", "cancelled", "discarded"})
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A job as the server last showed it; `state` is the name of one of the eight states."""
+
+    id: str
+    type: str
+    queue: str
+    state: str
+    attempt: int = 0
+    max_attempts: int = 0
+    result: Any = None
+    error: dict[str, Any] | None = None  # the latest one
+    errors: Sequence[dict[str, Any]] = ()  # oldest first, at most 25
+    progress: float | None = None  # from 0 to 1
+    progress_message: str | None = None
+    progress_data: Any = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    deduplicated: bool = False  # the job that a unique policy found, instead of a new one
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the job can no longer run by itself."""
+        return self.state in ENDED
+
+
+class Server(Protocol):
+    """What a server can do for producers. Errors of the server pass through unchanged.
+
+    The methods with `a` are for the event loop, and never block it.
+    """
+
+    def enqueue(self, drafts: Sequence[Draft]) -> list[Snapshot | None]:
+        """Store jobs, all or none, in order; None for a job that middleware dropped."""
+
+    async def aenqueue(self, drafts: Sequence[Draft]) -> list[Snapshot | None]:
+        """Store jobs as `enqueue` does."""
+
+    def read(self, job_id: str) -> Snapshot:
+        """Return the present state of a job. Raises JobNotFound."""
+
+    async def aread(self, job_id: str) -> Snapshot:
+        """Return the present state of a job. Raises JobNotFound."""
+
+    def wait(self, job_id: str, timeout_s: float | None) -> Snapshot:
+        """Return a job after its end. None: wait for any time.
+
+        Raises ResultTimeout, JobNotFound, or UncommittedJob.
+        """
+
+    async def await_end(self, job_id: str, timeout_s: float | None) -> Snapshot:
+        """Return a job after its end, as `wait` does."""
+
+    def cancel(self, job_id: str) -> Snapshot:
+        """Cancel a job that has not ended. Raises JobNotFound, or the server's refusal."""
+
+    async def acancel(self, job_id: str) -> Snapshot:
+        """Cancel a job as `cancel` does."""
+
+
+_chosen: Server | None = None  # by `use`
+_made: dict[str, Server] = {}  # by the value of the setting SERVER, "" for the local one
+
+
+def use(chosen: Server | None) -> None:
+    """Use this server from now on, for a process without Django settings; None: the setting's."""
+    global _chosen  # noqa: PLW0603 - one server per process
+    _chosen = chosen
+
+
+def server() -> Server:
+    """Return the server of this process. Raises NoServer if there is none."""
+    if _chosen is not None:
+        return _chosen
+    options = settings()
+    address = str(options.get("SERVER") or "")
+    if address not in _made:
+        _made[address] = _remote(options) if address else _local()
+    return _made[address]
+
+
+def settings() -> Mapping[str, Any]:
+    """Return the setting `OJS`; empty without it, or without Django settings."""
+    found: Mapping[str, Any] = getattr(_django(), "OJS", None) or {}
+    return found
+
+
+def is_local() -> bool:
+    """Return whether this process has the server's apps and stores jobs itself."""
+    return (
+        _chosen is None
+        and not settings().get("SERVER")
+        and not APPS.isdisjoint(getattr(_django(), "INSTALLED_APPS", ()))
+    )
+
+
+def check(draft: Draft) -> None:
+    """Check an envelope before any job has it, where the server's rules are in this process.
+
+    Raises the server's refusal.
+    """
+    if is_local():
+        import_module(LOCAL_CHECK).check(draft)
+
+
+def _django() -> Any:
+    """Return Django's settings; None without Django, or if the process has not configured it."""
+    try:
+        from django.conf import settings  # noqa: PLC0415 - optional
+        from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415
+    except ImportError:
+        return None
+    try:
+        return settings if settings.INSTALLED_APPS else None
+    except ImproperlyConfigured:
+        return None
+
+
+def _local() -> Server:
+    if not is_local():
+        raise NoServer(
+            "no server for jobs: set OJS['SERVER'] to its address, or install the app 'jobs'"
+        )
+    made: Server = import_module(LOCAL).LocalServer()
+    return made
+
+
+def _remote(options: Mapping[str, Any]) -> Server:
+    made: Server = import_module(REMOTE).RemoteServer(options)
+    return made
