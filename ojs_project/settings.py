@@ -355,7 +355,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "text": {"()": "ojs_project.logs.TextFormatter"},
+        "text": {"()": "jobs.logs.TextFormatter"},
         "json": {"()": "ojs_project.logs.JsonFormatter"},
     },
     "handlers": {
