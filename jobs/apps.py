@@ -13,8 +13,10 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks, install the database router and record logins."""
-        from jobs import checks, database_router  # noqa: F401,PLC0415 - checks register themselves
+        # importing the checks is their registration
+        from jobs import checks, checks_database, database_router, logs  # noqa: F401,PLC0415
         from jobs.api import logins  # noqa: PLC0415
 
         database_router.install()
+        logs.use_fallback()
         logins.watch()

@@ -61,13 +61,6 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
         found.append(
             Error("OJS['AUTH'] is off: set ALLOW_INSECURE, or use API keys", id="ojs.E003")
         )
-    if conf().direct_database not in settings.DATABASES:
-        found.append(
-            Error(
-                f"OJS['DIRECT_DATABASE'] is {conf().direct_database!r}: no such database",
-                id="ojs.E005",
-            )
-        )
     try:
         extensions.installed()
     except (ImportError, TypeError) as problem:

@@ -16,6 +16,7 @@ from django.db.models import Model
 
 from jobs.conf import conf
 
+PATH: Final = "jobs.database_router.Router"
 PREFIX: Final = "ojs_"  # of the labels of these apps
 
 
@@ -44,9 +45,10 @@ class Router:
 
 
 def install() -> None:
-    """Put the router first into the chain, unless the settings place it."""
-    if not any(isinstance(one, Router) for one in router.routers):
-        router.routers.insert(0, Router())
+    """Put the router first into `DATABASE_ROUTERS`, unless the project has placed it."""
+    if PATH not in settings.DATABASE_ROUTERS:
+        settings.DATABASE_ROUTERS = [PATH, *settings.DATABASE_ROUTERS]
+        router.__dict__.pop("routers", None)  # cached, if a query came before
 
 
 @lru_cache(maxsize=1024)  # models of migrations come and go

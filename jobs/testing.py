@@ -13,17 +13,18 @@ middleware, and acknowledged or failed by their retry policies. It works inside 
 transaction, which a worker could not see. Only timeouts are not enforced.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from django.db import connections
 from django.db.models.functions import Now
 from django.utils.module_loading import autodiscover_modules
 from psycopg.pq import TransactionStatus
 
 from jobs import queries
-from jobs.database import connection
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
@@ -99,21 +100,24 @@ def _claim(queues: tuple[str, ...]) -> Job | None:
 
 
 def _execute(context: Context) -> Ack | Nack:
-    before = connection.savepoint()
-    if before is None:  # in no transaction
+    # In production a handler's statement fails alone; here it would spoil the test's transactions
+    with ExitStack() as stack:
+        for one in connections.all(initialized_only=True):
+            if one.in_atomic_block and one.vendor == "postgresql":
+                stack.enter_context(_unspoiled(one))
         return execute(context)
-    # In production a handler's statement fails alone; here it would spoil the test's transaction
-    outcome = execute(context)
-    if connection.needs_rollback or _is_spoiled():
-        connection.needs_rollback = False
-        connection.savepoint_rollback(before)
+
+
+@contextmanager
+def _unspoiled(of: Any) -> Iterator[None]:
+    """Undo the block if a statement of it failed. `of` is a connection within a transaction."""
+    before = of.savepoint()
+    yield
+    if of.needs_rollback or of.connection.info.transaction_status == TransactionStatus.INERROR:
+        of.needs_rollback = False
+        of.savepoint_rollback(before)
     else:
-        connection.savepoint_commit(before)
-    return outcome
-
-
-def _is_spoiled() -> bool:
-    return bool(connection.connection.info.transaction_status == TransactionStatus.INERROR)
+        of.savepoint_commit(before)
 
 
 def _answer(outcome: Ack | Nack) -> None:

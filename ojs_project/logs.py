@@ -5,21 +5,17 @@ the line, all other keys its attributes.
 """
 
 import logging
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from time import strftime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import orjson
 
+from jobs.logs import Head, TextFormatter, extra_of, head_of
+
 NUMBERS = {"DEBUG": 5, "INFO": 9, "WARNING": 13, "ERROR": 17, "CRITICAL": 21}
 NAMES = {"WARNING": "WARN", "CRITICAL": "FATAL"}
-STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {
-    "message", "asctime", "taskName",
-    "request",  # of Django: its text has the query, and a query may have a stream's key
-}  # fmt: skip
 MEMBERS = {
     "job_id": "ojs.job_id",
     "job_type": "ojs.job_type",
@@ -35,8 +31,6 @@ MEMBERS = {
 }
 COMPONENTS = {"ojs.worker": "worker", "federation.client": "client"}  # all others: the server
 CATEGORIES = {"ojs.worker": "worker", "ojs.audit": "security"}
-PLAIN = re.compile(r"[^\s\"'=\\]+")  # a value that needs no quotes in a text line
-PLAIN_TYPES = frozenset({str, int})
 WHOLE = 4096  # bytes that a pipe takes at once, without bytes of other processes between them
 
 
@@ -58,17 +52,6 @@ class Line(Protocol):
     @property
     def facts(self) -> Mapping[str, Any]:
         """The facts by their Python names."""
-
-
-class Head(NamedTuple):
-    """The parts of every line."""
-
-    created: float
-    msecs: float
-    level: int
-    level_name: str
-    logger: str
-    message: str
 
 
 class LineHandler(logging.StreamHandler[Any]):
@@ -117,10 +100,10 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Render a record in one line."""
-        extra = _extra(record)
+        extra = extra_of(record)
         if record.exc_info:
-            return self._line(_head(record), extra, self.formatException(record.exc_info))
-        return self.line(_head(record), extra)
+            return self._line(head_of(record), extra, self.formatException(record.exc_info))
+        return self.line(head_of(record), extra)
 
     def line(self, head: Head, facts: Mapping[str, Any]) -> str:
         """Render one line."""
@@ -150,46 +133,6 @@ class JsonFormatter(logging.Formatter):
         return orjson.dumps(line, default=str).decode()
 
 
-class TextFormatter(logging.Formatter):
-    """Formats records as text, with their `extra` as `name=value` behind it."""
-
-    def __init__(self) -> None:
-        """Set the format of the first part."""
-        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
-        self._second = -1, ""  # many lines have the same
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the base's name
-        """Render the line, to which the base adds a traceback."""
-        return self.line(_head(record), _extra(record))
-
-    def line(self, head: Head, facts: Mapping[str, Any]) -> str:
-        """Render one line."""
-        second, text = self._second
-        if second != int(head.created):
-            second = int(head.created)
-            text = strftime(self.default_time_format, self.converter(second))
-            self._second = second, text
-        return (
-            f"{text},{int(head.msecs):03} {head.level_name} {head.logger} {head.message}"
-            f"{_facts(facts)}"
-        )
-
-
-def _head(record: logging.LogRecord) -> Head:
-    return Head(
-        record.created,
-        record.msecs,
-        record.levelno,
-        record.levelname,
-        record.name,
-        record.getMessage(),
-    )
-
-
-def _extra(record: logging.LogRecord) -> dict[str, Any]:
-    return {name: value for name, value in record.__dict__.items() if name not in STANDARD}
-
-
 def _category(head: Head, named: str | None) -> str | None:
     """Return the line's own category, else the category of its severity and its logger."""
     if named is None and head.level >= logging.WARNING:
@@ -200,32 +143,3 @@ def _category(head: Head, named: str | None) -> str | None:
 def _of_logger(named: dict[str, str], name: str) -> str | None:
     """Return the entry of a logger or of a logger above it."""
     return next((named[one] for one in named if name == one or name.startswith(f"{one}.")), None)
-
-
-def _facts(facts: Mapping[str, Any]) -> str:
-    """Render facts; in most lines one look at the whole text proves that all of them are plain."""
-    if PLAIN_TYPES.issuperset(map(type, facts.values())):
-        shown = [f" {name}={value}" for name, value in facts.items() if name != "category"]
-        text = "".join(shown)
-        if _are_plain(text, len(shown)):
-            return text
-    return "".join(
-        [f" {name}={_plain(value)}" for name, value in facts.items() if name != "category"]
-    )
-
-
-def _are_plain(text: str, number: int) -> bool:
-    return (
-        text.isprintable()  # no space but U+0020
-        and text.count(" ") == text.count("=") == number
-        and '"' not in text
-        and "'" not in text
-        and "\\" not in text
-        and "= " not in text
-        and not text.endswith("=")
-    )
-
-
-def _plain(value: object) -> str:
-    is_plain = isinstance(value, str) and PLAIN.fullmatch(value)
-    return str(value) if is_plain else orjson.dumps(value, default=str).decode()

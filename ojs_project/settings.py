@@ -32,6 +32,7 @@ ALLOWED_HOSTS = list(env.names("OJS_ALLOWED_HOSTS", ("localhost", "127.0.0.1", "
 CSRF_TRUSTED_ORIGINS = list(env.names("OJS_CSRF_TRUSTED_ORIGINS"))
 
 INSTALLED_APPS = [
+    "ojs_tasks.apps.TasksConfig",  # first: it explains why another app does not load
     "ojs_project.apps.SiteConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -359,7 +360,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "text": {"()": "ojs_project.logs.TextFormatter"},
+        "text": {"()": "jobs.logs.TextFormatter"},
         "json": {"()": "ojs_project.logs.JsonFormatter"},
     },
     "handlers": {

@@ -231,7 +231,7 @@ class OJSView(APIView):
 
     def handle_exception(self, exc: Exception) -> Any:
         """Render every problem in the OJS shape."""
-        problem = as_ojs_error(exc)
+        problem = as_ojs_error(exc, self.identity)
         if isinstance(problem, PermissionDenied):
             who = Caller(
                 problem.principal, request_id=self.identity, address=client_address(self.http)

@@ -81,24 +81,32 @@ def _framework_errors() -> Mapping[type[Exception], Callable[[Any], OJSError]]:
     }
 
 
-def as_ojs_error(exc: Exception) -> OJSError:
-    """Translate any exception; an unforeseen one is logged and stays generic."""
+def as_ojs_error(exc: Exception, identity: str | None = None) -> OJSError:
+    """Translate any exception; an unforeseen one is logged and stays generic.
+
+    `identity` is the id of the request, for the log.
+    """
     if isinstance(exc, OJSError):
         return exc
     for kind, translate in _framework_errors().items():
         if isinstance(exc, kind):
             return translate(exc)
     if isinstance(exc, DatabaseError | InterfaceError):
-        return database_error(exc)
-    logger.error("request.failed", exc_info=exc)
+        return database_error(exc, identity)
+    _log(exc, identity)
     return BackendError("the server failed to answer")
 
 
-def database_error(exc: DatabaseError | InterfaceError) -> OJSError:
+def database_error(exc: DatabaseError | InterfaceError, identity: str | None = None) -> OJSError:
     """Translate an error of the database: by its code, see `jobs/domain/sqlstates.py`."""
     found = refusal(exc) or MISTAKE
     refused.note(exc)
     if found.error is BackendError:
-        logger.error("request.failed", exc_info=exc)
+        _log(exc, identity)
     # the connection may have been lost during a commit: a client that retries must know
     return found.error(found.message, details={} if found.is_undone else {"outcome": "unknown"})
+
+
+def _log(exc: Exception, identity: str | None) -> None:
+    facts = {"request_id": identity} if identity else {}
+    logger.error("request.failed", exc_info=exc, extra=facts)

@@ -10,7 +10,8 @@ import orjson
 import pytest
 from django.test import RequestFactory
 
-from ojs_project.logs import WHOLE, JsonFormatter, LineHandler, TextFormatter
+from jobs.logs import TextFormatter
+from ojs_project.logs import WHOLE, JsonFormatter, LineHandler
 from tests.spec import spec
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)

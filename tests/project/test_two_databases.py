@@ -115,7 +115,10 @@ def host(
                 "EXTENSIONS": hosting.EXTENSIONS,
             },
         )
-        host.run("manage.py", "migrate", "--verbosity", "0")
+        early = host.start("manage.py", "migrate", "--database", "ojs").stderr
+        assert "has no users yet, to whom roles are given: run migrate --database=default" in early
+        shown = host.run("manage.py", "migrate")
+        assert "in another database: run migrate --database=ojs, too" in shown
         host.run("manage.py", "migrate", "--database", "ojs", "--verbosity", "0")
         yield host
 

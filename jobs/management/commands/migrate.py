@@ -48,6 +48,7 @@ class Command(migrate.Command):
         try:
             with schema.alone(options["wait"]):
                 schema.check()
+                schema.check_users()
                 self._migrate(until, *arguments, **options)
                 changed = schema.finish(alias)
                 schema.lift_bounds(alias)

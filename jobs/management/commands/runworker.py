@@ -12,7 +12,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils.module_loading import autodiscover_modules
 
+from jobs import logs
 from jobs.database import bypass_pooler
+<<<<<<< HEAD
+=======
+from jobs.handlers import MODULE, current_job, handled_queues
+>>>>>>> 1555bff21d7625425bbcc518968cac31f07dbcab
 from jobs.loops import LoopRunner, all_loops, run_once
 from jobs.services.health.health import forget_loops_except
 from jobs.worker.config import WorkerConfig
@@ -56,6 +61,7 @@ class Command(BaseCommand):
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
         """Run until a signal ends it."""
+        logs.use_fallback_for_all(_running_job)
         bypass_pooler()
         if options["child"]:
             sys.exit(_run_child(options))
@@ -71,6 +77,14 @@ class Command(BaseCommand):
         if runner:
             runner.stop()
         sys.exit(code)
+
+
+def _running_job() -> str | None:
+    """Return the id of the job that this thread runs, for its log lines."""
+    try:
+        return current_job().job.id
+    except RuntimeError:
+        return None
 
 
 def _is_left(name: str, options: dict[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from typing import Final
 
 from django.apps import apps
 from django.apps.registry import Apps
+from django.contrib.auth import get_user_model
 from django.db import connections, router
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
@@ -94,6 +95,20 @@ def check() -> None:
             f"the database is older than release {FIRST}, the first that can be upgraded"
             f"{_because(differences)}: use a new database, or see docs/upgrading.md;"
             " nothing was changed"
+        )
+
+
+def check_users() -> None:
+    """Refuse to migrate before the database that has the users. Raises SchemaRefused."""
+    users = users_alias()
+    if is_ours(users):
+        return
+    with connections[users].cursor() as cursor:
+        present = connections[users].introspection.table_names(cursor)
+    if get_user_model()._meta.db_table not in present:
+        raise SchemaRefused(
+            f"the database {users!r} has no users yet, to whom roles are given: run"
+            f" migrate --database={users} first, nothing was changed"
         )
 
 

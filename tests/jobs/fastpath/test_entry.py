@@ -224,8 +224,9 @@ def test_the_answer_waits_for_its_statement_in_no_thread() -> None:
         {"DEBUG": True},
         {"MIDDLEWARE": [*settings.MIDDLEWARE, "django.middleware.gzip.GZipMiddleware"]},
         {"SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")},
+        {"ROOT_URLCONF": "tests.jobs.fastpath.prefixed_urls"},
     ],
-    ids=["setting", "debug", "middleware", "proxy-header"],
+    ids=["setting", "debug", "middleware", "proxy-header", "prefix"],
 )
 def test_it_is_off_where_it_would_leave_something_out(changed: dict[str, Any]) -> None:
     assert is_possible()
