@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from packaging.utils import NormalizedName, canonicalize_name
 
 from jobs.domain.extras import MODULES
 from tests.package.dist import ROOT, packages
@@ -32,10 +32,10 @@ OWN = {*packages(), "ojs_tasks"}
 DISTRIBUTIONS = packages_distributions()
 
 
-def declared(requirements: list[str]) -> set[str]:
+def declared(requirements: list[str]) -> set[NormalizedName]:
     """Return the names of the distributions in a list of requirements."""
     names = {canonicalize_name(Requirement(one).name) for one in requirements}
-    return names - {PROJECT["name"]}
+    return names - {canonicalize_name(PROJECT["name"])}
 
 
 def imported(path: Path) -> Iterator[str]:

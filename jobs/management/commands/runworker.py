@@ -14,10 +14,6 @@ from django.utils.module_loading import autodiscover_modules
 
 from jobs import logs
 from jobs.database import bypass_pooler
-<<<<<<< HEAD
-=======
-from jobs.handlers import MODULE, current_job, handled_queues
->>>>>>> 1555bff21d7625425bbcc518968cac31f07dbcab
 from jobs.loops import LoopRunner, all_loops, run_once
 from jobs.services.health.health import forget_loops_except
 from jobs.worker.config import WorkerConfig
@@ -25,6 +21,7 @@ from jobs.worker.engine import Engine
 from jobs.worker.pool import Pool
 from jobs.worker.readiness import ReadyFile
 from jobs.worker.signals import answer
+from ojs_tasks.context import current_job
 from ojs_tasks.registry import MODULE, handled_queues
 
 FEDERATION = "federation_"  # prefix of the names of its loops
