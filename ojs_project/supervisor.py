@@ -23,7 +23,7 @@ LOOK_S = 1.0  # between looks at services that run; a signal ends the pause
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
 HEALTHY_S = 30.0  # after this lifetime, a service restarts without a longer pause
 HURRY_S = 2.0  # from the second signal to the kill
-RELOAD_GRACE_S = 3.0  # of all services, after a change of the code
+RELOAD_GRACE_S = 3.0  # of each service, after a change of the code
 
 
 class Service(Protocol):
@@ -161,13 +161,17 @@ class Supervisor:
     def _reload(self) -> None:
         """Restart the services that run the code, also a service that waits for its next start."""
         logger.warning("the code has changed: restarting")
-        until = time.monotonic() + RELOAD_GRACE_S
         for service in reversed(self._reloaded):
-            service.stop(lambda: self.is_over or time.monotonic() > until)
+            service.stop(self._hurried_after(RELOAD_GRACE_S))
         for service, life in self._services:
             if service in self._reloaded:
                 life.due_at, life.started_at = None, time.monotonic()
                 service.start()
+
+    def _hurried_after(self, seconds: float) -> Callable[[], bool]:
+        """Return a condition that holds after this time, and after a signal."""
+        until = time.monotonic() + seconds
+        return lambda: self.is_over or time.monotonic() > until
 
     def _wait(self, seconds: float) -> None:
         """Pause until a signal; without `follow_signals` for a moment."""

@@ -1,6 +1,6 @@
-"""The pages that code generates: the Python API, the commands, the HTTP API, the decisions."""
+"""The pages that code generates: the Python API, the commands, the HTTP API, events, decisions."""
 
-from manual.reference import commands, decisions, http_api, python_api
+from manual.reference import commands, decisions, events, http_api, python_api
 
 
 def pages() -> dict[str, str]:
@@ -9,5 +9,6 @@ def pages() -> dict[str, str]:
         "reference/python.md": python_api.page(),
         "reference/commands.md": commands.page(),
         "reference/http.md": http_api.page(),
+        "reference/events.md": events.page(),
         "adr/index.md": decisions.page(),
     }
