@@ -144,27 +144,29 @@ class Listener:
             return self._bell is None
 
     def _settle(self, session: "_Session") -> None:
-        """Name new jobs, look at them, and forget jobs that nobody waits for."""
+        """Name new jobs, look at them, and forget jobs that nobody waits for.
+
+        After an error, the next session names all jobs; the rows of this one are outlived in time.
+        """
         with self._lock:
             new, self._new = self._new, set()
-            left, self._left = self._left - self._waiters.keys(), set()
             if session.is_due():
                 new |= self._waiters.keys()
-        try:
-            session.begin(new)
-            ended, unseen = session.look()
-            session.end(left)
-        except BaseException:
-            with self._lock:
-                self._new |= new
-                self._left |= left
-            raise
+        session.begin(new)
+        ended, unseen = session.look()
         self._tell(ended)
         self._tell(unseen, Unseen())
+        with self._lock:
+            left, self._left = self._left - self._waiters.keys(), set()
+        session.end(left)
 
     def _tell(self, ids: Collection[str], problem: Exception | None = None) -> None:
         with self._lock:
-            told = [future for job_id in ids for future in self._waiters.get(job_id, ())]
+            mine = self._waiters.keys() & set(ids)  # listeners hear of each other's jobs, too
+            if problem is not None:
+                mine -= self._new  # asked again after the look
+            told = [future for job_id in mine for future in self._waiters.pop(job_id)]
+            self._left |= mine
         for future in told:
             if not future.set_running_or_notify_cancel():
                 continue
