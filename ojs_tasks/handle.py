@@ -133,18 +133,14 @@ def _seconds(timeout: Span | None) -> float | None:
 def _rebuilt(failed: JobFailed) -> BaseException | None:
     """Return the handler's exception, with its message alone; None if its class is not known here.
 
-    A class is looked up among builtins and imported modules: a name from the server imports
+    A class is looked up in the modules that are imported already: a name from the server imports
     nothing. The stored type is the bare name of the class, so it must mean one class.
     """
     name = failed.type
-    found = getattr(builtins, name, None) if name.isidentifier() else None
+    spaces = [vars(builtins), *(getattr(one, "__dict__", {}) for one in list(sys.modules.values()))]
+    classes = {found for space in spaces if _is_named(found := space.get(name), name)}
+    found = classes.pop() if len(classes) == 1 else None
     if found is None:
-        classes = {
-            one for module in list(sys.modules.values())
-            if _is_exception(one := getattr(module, "__dict__", {}).get(name))
-        }  # fmt: skip
-        found = classes.pop() if len(classes) == 1 else None
-    if not _is_exception(found):
         return None
     try:
         return found(failed.message)
@@ -152,8 +148,9 @@ def _rebuilt(failed: JobFailed) -> BaseException | None:
         return None
 
 
-def _is_exception(found: object) -> TypeGuard[type[Exception]]:
-    return isinstance(found, type) and issubclass(found, Exception)
+def _is_named(found: object, name: str) -> TypeGuard[type[Exception]]:
+    """Return whether it is a class of exceptions, and no alias of one."""
+    return isinstance(found, type) and issubclass(found, Exception) and found.__name__ == name
 
 
 def get(job_id: str) -> JobHandle[Any]:

@@ -91,7 +91,8 @@ def _meta(members: Mapping[str, Any], terms: Mapping[str, Any]) -> dict[str, Any
         after = {**before}
     else:
         kept = {TENANT: before[TENANT]} if TENANT in before else {}
-        after = {**kept, **values.dictionary(terms["meta"] or {}, "meta")}
+        given = terms["meta"]
+        after = {**kept, **({} if given is None else values.dictionary(given, "meta"))}
     if terms.get("tenant") is not None:
         after[TENANT] = values.text(terms["tenant"], "tenant")
     elif "tenant" in terms:
@@ -100,7 +101,8 @@ def _meta(members: Mapping[str, Any], terms: Mapping[str, Any]) -> dict[str, Any
 
 
 def _attributes(terms: Mapping[str, Any], job_type: str) -> dict[str, Any]:
-    found = values.dictionary(terms.get("attributes") or {}, "attributes")
+    given = terms.get("attributes")
+    found = {} if given is None else values.dictionary(given, "attributes")
     taken = {*TERMS, *RESERVED, *(row.member for row in TERMS.values())}
     if wrong := sorted(taken.intersection(found)):
         raise UnknownTerm(

@@ -34,6 +34,7 @@ from jobs.models.fields import (
 )
 from jobs.models.jobs import (
     ArchivedJob,
+    Awaited,
     Finished,
     Job,
     Later,
@@ -82,6 +83,7 @@ __all__ = [
     "ApiKey",
     "ArchivedJob",
     "Audit",
+    "Awaited",
     "BaseType",
     "BulkAnswer",
     "Charge",

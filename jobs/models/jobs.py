@@ -197,6 +197,25 @@ class Unique(models.Model):
         return str(self.job_id)
 
 
+class Awaited(models.Model):
+    """A job whose end a process waits for: `ojs_tell_awaited` notifies its listener.
+
+    Unlogged: after a crash of the database listeners ask again.
+    """
+
+    pk = models.CompositePrimaryKey("job_id", "listener")
+    job_id = models.UUIDField()
+    listener = models.UUIDField()  # the thread of a process that listens
+    until = models.DateTimeField()  # the row counts as outlived from then on
+
+    class Meta:
+        db_table = "ojs_awaited"
+        verbose_name, verbose_name_plural = "awaited job", "awaited jobs"
+
+    def __str__(self) -> str:
+        return str(self.job_id)
+
+
 class Progress(models.Model):
     """The latest progress of a job's current attempt. Spec: contract 29."""
 

@@ -24,6 +24,7 @@ from jobs.queries.attempts import (
     stall,
     stalled,
 )
+from jobs.queries.awaiting import await_begin, await_end, await_look
 from jobs.queries.claims import Claim, Claimed, Claimer, Hints, begin_claims, claim, explain
 from jobs.queries.counts import (
     Counted,
@@ -249,6 +250,9 @@ __all__ = [
     "amend",
     "analyze",
     "asleep",
+    "await_begin",
+    "await_end",
+    "await_look",
     "begin_claims",
     "begin_complete",
     "begin_enqueue",

@@ -10,11 +10,12 @@ from jobs.conf import conf
 from jobs.domain.errors import InvalidPayload, ResultTooLarge
 from jobs.domain.outcome import retry
 from jobs.domain.wire import jsonio
+from jobs.domain.wire.bounds import MAX_INTERVAL_MS
 from jobs.middleware import Wrapper, execution_chain
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
 from ojs_tasks.context import Context, run_as_current
-from ojs_tasks.exceptions import JobTimeout
+from ojs_tasks.exceptions import JobTimeout, Retry
 from ojs_tasks.handlers import Handler
 from ojs_tasks.registry import handler_of
 
@@ -73,8 +74,17 @@ def execute(context: Context) -> Ack | Nack:
         return failed(context, retry.server_error("invalid_result", problem.message))
     except BaseException as problem:  # any exception is the outcome, also SystemExit
         context.raised = problem
-        return failed(context, describe(problem))
+        return failed(context, {**describe(problem), **_retrying(context, problem)})
     return Ack(job.id, encoded, context.worker_id, job.attempt)
+
+
+def _retrying(context: Context, problem: BaseException) -> dict[str, Any]:
+    """Return the members of an error that decide about its retry."""
+    if isinstance(problem, Retry):
+        after_ms = problem.after_ms
+        return {} if after_ms is None else {"retry_after_ms": min(after_ms, MAX_INTERVAL_MS)}
+    handler = handler_of(context.job)
+    return {} if handler is None or handler.retries(problem) else {"retryable": False}
 
 
 def _encode(result: Any) -> bytes:

@@ -327,6 +327,7 @@ WHILE = {
     "jobs/services/dispatch/fetch.py": DRIVEN,
     "jobs/services/dispatch/result.py": TIMED,
     "jobs/services/outcome/retain.py": SHRINKS,
+    "jobs/services/read/awaiting.py": THREAD,
     "jobs/services/record/runs.py": SHRINKS,
     "jobs/services/storage/schema.py": TIMED,
     "jobs/services/access/verified.py": SHRINKS,

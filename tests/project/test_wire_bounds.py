@@ -70,6 +70,7 @@ PUBLISHED: dict[tuple[str, str], set[int]] = {
     ("count", "maximum"): {bounds.MAX_WHOLE},
     ("pid", "maximum"): {bounds.MAX_WHOLE},
     ("initial_interval_ms", "maximum"): {bounds.MAX_INTERVAL_MS},
+    ("retry_after_ms", "maximum"): {bounds.MAX_INTERVAL_MS},
     ("active_jobs", "maximum"): {bounds.MAX_INT},
     ("timeout", "maximum"): {bounds.MAX_RESULT_WAIT_S, bounds.MAX_MS // 1000},
     ("visibility_timeout_ms", "minimum"): {bounds.MIN_LEASE_MS},

@@ -33,6 +33,7 @@ from jobs.domain.wire.bounds import (
     MAX_COUNT,
     MAX_HANDLERS,
     MAX_INT,
+    MAX_INTERVAL_MS,
     MAX_QUEUES,
     MAX_WAIT_MS,
     MAX_WHOLE,
@@ -128,6 +129,10 @@ REPORTED_ERROR = {
                 "type": text(),
                 "message": text(),
                 "retryable": BOOLEAN,
+                "retry_after_ms": {
+                    **integer(0, MAX_INTERVAL_MS),
+                    "description": "The wait until the next attempt, instead of the policy's",
+                },
                 "details": OBJECT,
                 "backtrace": {"anyOf": [text(), array(text())]},
             }

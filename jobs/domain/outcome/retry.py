@@ -259,7 +259,10 @@ def decide(
         return Decision(State.DISCARDED, dead_letter=flagged)
     if attempt >= max_attempts:
         return Decision(State.DISCARDED, dead_letter=flagged)
-    return Decision(State.RETRYABLE, delay_ms(policy, attempt, random))
+    chosen = error.get("retry_after_ms")
+    return Decision(
+        State.RETRYABLE, delay_ms(policy, attempt, random) if chosen is None else chosen
+    )
 
 
 def _is_listed(policy: RetryPolicy, error: Mapping[str, Any]) -> bool:
@@ -289,11 +292,28 @@ def normalise_error(raw: object) -> dict[str, Any]:
         raise InvalidRequest.field("error.details", "must be an object", details)
     if not isinstance(raw.get("retryable", True), bool | None):
         raise InvalidRequest.field("error.retryable", "must be a boolean", raw["retryable"])
-    error = _normalised(raw, details)
+    return _normalised(raw, details) | _times(raw)
+
+
+def _times(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the wait that the worker chose, and the time until which its job's group rests."""
+    found: dict[str, Any] = {}
+    if raw.get("retry_after_ms") is not None:
+        found["retry_after_ms"] = _wait_ms(raw["retry_after_ms"])
     if raw.get("rate_limit_until") is not None:
         until = parse_time(raw["rate_limit_until"], "error.rate_limit_until")
-        error["rate_limit_until"] = format_time(until)
-    return error
+        found["rate_limit_until"] = format_time(until)
+    return found
+
+
+def _wait_ms(raw: object) -> int:
+    """Read the wait that a worker chose, which the policy's longest interval does not bound."""
+    if isinstance(raw, float) and raw.is_integer():
+        raw = int(raw)
+    if not isinstance(raw, int) or isinstance(raw, bool) or not 0 <= raw <= MAX_INTERVAL_MS:
+        problem = f"must be an integer from 0 to {MAX_INTERVAL_MS}"
+        raise InvalidRequest.field("error.retry_after_ms", problem, raw)
+    return raw
 
 
 def _normalised(raw: Mapping[str, Any], details: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ TRUNCATE ojs_job, ojs_ready, ojs_lease, ojs_later, ojs_finished, ojs_unique, ojs
          ojs_event, ojs_log_position, ojs_worker,
          ojs_progress, ojs_depth, ojs_queue_size, ojs_total, ojs_period, ojs_duration, ojs_lane,
          ojs_lane_key, ojs_queue, ojs_queue_template, ojs_limit, ojs_limit_wait, ojs_tally, ojs_hold,
-         ojs_start, ojs_archived_job, ojs_result_expiry,
+         ojs_start, ojs_archived_job, ojs_result_expiry, ojs_awaited,
          ojs_latency, ojs_tenant_depth, ojs_tenant_period, ojs_replay, ojs_replay_rule,
          ojs_maintenance, ojs_login_window, ojs_turn, ojs_dispatch, ojs_dispatch_period, ojs_charge,
          ojs_debt, ojs_served, ojs_tenant_label

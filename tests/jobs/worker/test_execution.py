@@ -1,12 +1,14 @@
 """An attempt: results of handlers that return or raise. Spec: contract 12.2."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from jobs.domain.envelope import parse_job
 from jobs.domain.job import Job
+from jobs.domain.wire.bounds import MAX_INTERVAL_MS
 from jobs.middleware import Chain, Link
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
@@ -118,6 +120,41 @@ def test_whatever_a_handler_raises_fails_the_attempt(
 
     assert (error["type"], error["code"], error["message"]) == (kind, code, message)
     assert "test_execution.py" in error["backtrace"][-1]
+
+
+@pytest.mark.parametrize(
+    ("problem", "after_ms"),
+    [
+        (Retry("later", in_=30), 30_000), (Retry(in_=timedelta(minutes=1)), 60_000),
+        (Retry(in_=0), 0), (Retry("later"), None), (ValueError("x"), None),
+        (Retry(in_=timedelta(days=999_999)), MAX_INTERVAL_MS),
+    ],
+)  # fmt: skip
+def test_a_retry_chooses_its_wait(problem: Exception, after_ms: int | None) -> None:
+    assert error_of(raising(problem)).get("retry_after_ms") == after_ms
+
+
+@pytest.mark.parametrize(
+    ("chosen", "problem", "is_retryable"),
+    [
+        ({}, ValueError(), True),
+        ({"dont_retry_for": (ValueError,)}, UnicodeError(), False),
+        ({"dont_retry_for": (ValueError,)}, Retry(), True),
+        ({"autoretry_for": (OSError,)}, ConnectionError(), True),
+        ({"autoretry_for": (OSError,)}, ValueError(), False),
+        ({"autoretry_for": (OSError,)}, Retry(in_=5), True),
+    ],
+)
+def test_the_handler_decides_by_class_which_exceptions_are_retried(
+    chosen: dict[str, Any], problem: Exception, is_retryable: bool
+) -> None:
+    job("a.one", **chosen)(raising(problem))
+
+    outcome = execute(context())
+
+    assert isinstance(outcome, Nack)
+    assert outcome.error is not None
+    assert outcome.error["retryable"] is is_retryable
 
 
 def test_a_timeout_names_its_limit() -> None:

@@ -19,7 +19,7 @@ from jobs.domain.outcome.retry import (
     parse_policy,
 )
 from jobs.domain.states import State
-from jobs.domain.wire.bounds import MAX_INT
+from jobs.domain.wire.bounds import MAX_INT, MAX_INTERVAL_MS
 from jobs.domain.wire.durations import parse_duration
 from tests.spec import spec
 
@@ -280,6 +280,21 @@ def test_the_first_row_that_matches_decides(
     assert (decision.delay_ms is None) is (state is State.DISCARDED)
 
 
+@pytest.mark.parametrize("after_ms", [0, 30_000, MAX_INTERVAL_MS])
+def test_a_worker_may_choose_the_delay_beyond_the_policys_longest(after_ms: int) -> None:
+    error = normalise_error({"code": "RETRY", "retry_after_ms": after_ms})
+
+    decision = decide(KEPT, error, 1, 3, random=half)
+
+    assert (decision.state, decision.delay_ms) == (State.RETRYABLE, after_ms)
+
+
+def test_the_chosen_delay_does_not_add_an_attempt() -> None:
+    error = normalise_error({"code": "RETRY", "retry_after_ms": 5})
+
+    assert decide(KEPT, error, 3, 3, random=half).state is State.DISCARDED
+
+
 @spec("contract 5.4")
 def test_discard_leaves_the_flag_off() -> None:
     assert not decide(LISTED, {"code": "x", "type": "X"}, 3, 3, random=half).dead_letter
@@ -372,6 +387,10 @@ def test_an_error_is_retryable_unless_it_says_no(raw: dict[str, Any], is_retryab
         ({"code": "x", "message": 5}, "error.message"),
         ({"code": "x", "retryable": "no"}, "error.retryable"),
         ({"code": "x", "retryable": 0}, "error.retryable"),
+        ({"code": "x", "retry_after_ms": -1}, "error.retry_after_ms"),
+        ({"code": "x", "retry_after_ms": "5"}, "error.retry_after_ms"),
+        ({"code": "x", "retry_after_ms": True}, "error.retry_after_ms"),
+        ({"code": "x", "retry_after_ms": 1.5}, "error.retry_after_ms"),
         ({"code": "x", "details": []}, "error.details"),
         ({"code": "x", "backtrace": 5}, "error.backtrace"),
         ({"code": "x", "backtrace": [5]}, "error.backtrace"),

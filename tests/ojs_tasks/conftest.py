@@ -1,0 +1,21 @@
+"""Fixtures of the Python API."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from jobs.services.read.awaiting import listener
+from ojs_tasks import registry
+
+
+@pytest.fixture(autouse=True)
+def no_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove all registered handlers for the test."""
+    monkeypatch.setattr(registry, "_handlers", {})
+
+
+@pytest.fixture
+def listening(store: None) -> Iterator[None]:
+    """End the connection of waiters after the test."""
+    yield
+    listener.stop()

@@ -1,0 +1,60 @@
+"""Right and wrong calls for type checkers: `# E: code` marks the errors that mypy must report."""
+
+from datetime import timedelta
+from typing import assert_type
+
+from ojs_tasks import JobHandle, aenqueue, enqueue, job
+from ojs_tasks.signatures import Dropped, Signature
+
+
+@job("report.render", queue="reports", timeout=timedelta(minutes=2), retry={"max_attempts": 5})
+def render(month: str, *, pages: int = 10) -> dict[str, int]:
+    return {"pages": pages}
+
+
+@job("mail.send")
+async def send(address: str) -> int:
+    return len(address)
+
+
+def right() -> None:
+    assert_type(render.enqueue("2026-05", pages=3), JobHandle[dict[str, int]] | Dropped)
+    assert_type(render.options(delay=60).enqueue("2026-05"), JobHandle[dict[str, int]] | Dropped)
+    assert_type(render.s("2026-05"), Signature[dict[str, int]])
+    assert_type(render("2026-05"), dict[str, int])
+    assert_type(send.enqueue("a"), JobHandle[int] | Dropped)
+    assert_type(send.s("a"), Signature[int])
+    assert_type(enqueue([send.s("a")]), list[JobHandle[int] | Dropped])
+    render.options(tenant="north", priority="high", unique={"period": 60}).enqueue("2026-05")
+
+
+async def right_asynchronous(handle: JobHandle[int]) -> None:
+    assert_type(await send("a"), int)
+    assert_type(await send.aenqueue("a"), JobHandle[int] | Dropped)
+    assert_type(await render.aenqueue("a"), JobHandle[dict[str, int]] | Dropped)
+    assert_type(await aenqueue([render.s("a")]), list[JobHandle[dict[str, int]] | Dropped])
+    assert_type(handle.result(timeout=1), int)
+    assert_type(await handle.aresult(timeout=timedelta(seconds=1)), int)
+
+
+async def wrong(handle: JobHandle[int]) -> None:
+    render.enqueue(5)  # E: arg-type
+    render.enqueue()  # E: call-arg
+    render.enqueue("2026-05", page=3)  # E: call-arg
+    render.s("2026-05", pages="3")  # E: arg-type
+    render.options(qeue="x")  # E: call-arg
+    render.options(priority=1.5)  # E: arg-type
+    render.options(retry={"max_retries": 3})  # E: arg-type
+    render.options(idempotent=True)  # E: call-arg
+    send.enqueue(5)  # E: arg-type
+    await send.aenqueue(b"a")  # E: arg-type
+    render.enqueue("2026-05").results()  # E: union-attr
+    render.enqueue(handle.result())  # E: arg-type
+
+
+@job("a.b", countdown=5)  # E: call-arg
+def wrong_term() -> None: ...
+
+
+@job("a.b", timeout="60")  # E: arg-type
+def wrong_value() -> None: ...
