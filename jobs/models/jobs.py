@@ -211,6 +211,10 @@ class Awaited(models.Model):
     class Meta:
         db_table = "ojs_awaited"
         verbose_name, verbose_name_plural = "awaited job", "awaited jobs"
+        indexes = [
+            # await_end: rows of listeners that died
+            models.Index(fields=["until"], name="ojs_awaited_until"),
+        ]
 
     def __str__(self) -> str:
         return str(self.job_id)

@@ -238,6 +238,7 @@ def test_a_migration_that_renews_types_leaves_no_function_out(pairs: Callable[..
 def test_removing_all_functions_removes_their_types() -> None:
     run("DROP TRIGGER ojs_audit_kept ON ojs_audit")
     run("DROP TRIGGER ojs_audit_kept_whole ON ojs_audit")
+    run("DROP TRIGGER ojs_tell_awaited ON ojs_finished")
 
     with connection.schema_editor(atomic=False) as editor:
         _functions.remove(None, editor)

@@ -103,6 +103,7 @@ FEW = 250  # rows of a small table, or index entries, that a call on ten jobs ma
 SOME = 2_500  # the same for calls that count, list or repair
 BATCH = 10
 SHARED = sha256(b"shared").hexdigest()
+LISTENER = "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"
 
 # Calls whose reads are bounded by other numbers than the size of their batch.
 MAY_READ: dict[str, int] = {
@@ -366,6 +367,9 @@ def prune_events(**given: object) -> None:
 CALLS: dict[str, Callable[[], object]] = {
     "adopt": lambda: queries.adopt(10),
     "activate": lambda: activate(numbers.take(PENDING, 1)[0]),
+    "await_begin": lambda: queries.await_begin(numbers.take(READY), LISTENER, 60_000, connection),
+    "await_end": lambda: queries.await_end(numbers.take(READY), LISTENER, connection),
+    "await_look": lambda: queries.await_look(numbers.take(LEASE), connection),
     "bury": lambda: queries.bury(60_000, 1000),
     "cancel ready": lambda: cancel(numbers.take(READY, 1)[0]),
     "cancel later": lambda: cancel(numbers.take(LATER, 1)[0]),
