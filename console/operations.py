@@ -14,7 +14,7 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any, Final
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError
 from django.db.models import F
 from django.utils import timezone
 from django_q.tasks import async_task
@@ -25,6 +25,7 @@ from console.filters import JobFilter
 from console.models import ExportPart, Operation
 from console.search import TookTooLong
 from console.walk import EXPORT, pick, preview, states_of
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound, OJSError
 from jobs.domain.outcome.bulk import DONE, Verb
@@ -89,7 +90,7 @@ def start(request: Request, who: Caller) -> Operation:
 
 def begin(operation: Operation) -> Operation:
     """Store a new operation with its audit entry and its first task."""
-    with transaction.atomic():
+    with atomic():
         operation.save(force_insert=True)
         _note(
             operation,
@@ -178,7 +179,7 @@ def _slice(operation_id: int, number: int) -> int | None:
     The task holds the lock until the commit, so two tasks never read the same position. `stop` may
     write `is_stopping` meanwhile; this function writes other columns.
     """
-    with transaction.atomic():
+    with atomic():
         if not _is_ours(operation_id):
             return None
         operation = Operation.objects.filter(pk=operation_id).first()
@@ -264,7 +265,7 @@ def _try_again(operation_id: int, number: int, tries: int, problem: Exception) -
 
 def _fail(operation_id: int, number: int, why: str) -> str:
     """End an operation that cannot continue; an operator may resume it after a repair."""
-    with transaction.atomic():
+    with atomic():
         operation = Operation.objects.filter(pk=operation_id, state="running").first()
         if operation is not None:
             operation.problem = why.strip().splitlines()[0][:500] if why.strip() else "unknown"
@@ -323,7 +324,7 @@ def tend() -> str:
     late = Operation.objects.filter(state="running", moved_at__lt=now - timedelta(seconds=STALE_S))
     found = list(late)
     for operation in found:
-        with transaction.atomic():
+        with atomic():
             if late.filter(pk=operation.pk).update(moved_at=now):  # parallel runs queue it once
                 _queue(operation)
     exported = Operation.objects.filter(

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.db.models import Q
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
@@ -12,6 +11,7 @@ from console import columns
 from console.callers import PREFIX
 from console.filters import JobFilter
 from console.models import SavedView
+from jobs.database import atomic_with_users
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.services.audit.audit import record
@@ -37,7 +37,7 @@ def save(form: QueryDict, who: Caller) -> SavedView:
     mine = SavedView.objects.filter(owner=owner, page=page)
     if mine.exclude(name=name).count() >= MOST:
         raise InvalidRequest.field("name", f"would be one more than the {MOST} views you may have")
-    with transaction.atomic():
+    with atomic_with_users():
         view, _ = SavedView.objects.update_or_create(
             owner=owner, page=page, name=name,
             defaults={
@@ -54,7 +54,7 @@ def delete(view_id: str, who: Caller) -> str:
     view = SavedView.objects.filter(pk=int(view_id), owner=_user(who)).first() if is_id else None
     if view is None:
         raise NotFound.of("view", view_id[:20])
-    with transaction.atomic():
+    with atomic_with_users():
         view.delete()
         record(who, "view.deleted", view.name, data={"page": view.page})
     return view.name

@@ -5,11 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from django.db import OperationalError, transaction
+from django.db import OperationalError
 from psycopg.errors import QueryCanceled
 
 from console import queries
 from console.filters import JobFilter, read_place
+from jobs.database import atomic
 from jobs.domain.job import Job
 from jobs.domain.states import State
 from jobs.domain.wire.ids import time_of
@@ -138,7 +139,7 @@ def in_time(wanted: Wanted, most_ms: int | None = None) -> Iterator[None]:
         yield
         return
     try:
-        with transaction.atomic():
+        with atomic():
             queries.hurry(most_ms or MOST_MS)
             yield
     except OperationalError as problem:

@@ -9,11 +9,11 @@ from typing import Any
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, Permission, User
-from django.db import transaction
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 
 from jobs.admin import Permitted, caller_of
+from jobs.database import atomic_with_users
 from jobs.services.audit.audit import record
 
 
@@ -69,13 +69,13 @@ class Bounded(Permitted):
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         """Delete and record it in one transaction."""
-        with transaction.atomic():
+        with atomic_with_users():
             self._record(request, "deleted", obj)
             super().delete_model(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Delete and record all in one transaction."""
-        with transaction.atomic():
+        with atomic_with_users():
             for obj in queryset:
                 self._record(request, "deleted", obj)
             super().delete_queryset(request, queryset)

@@ -12,8 +12,9 @@ class JobsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks and record logins."""
-        from jobs import checks  # noqa: F401,PLC0415 - importing it is the registration
-        from jobs.api import logins  # noqa: PLC0415 - models are ready only here
+        """Register the system checks, install the database router and record logins."""
+        from jobs import checks, database_router  # noqa: F401,PLC0415 - checks register themselves
+        from jobs.api import logins  # noqa: PLC0415
 
+        database_router.install()
         logins.watch()

@@ -11,9 +11,8 @@ from functools import partial
 from threading import Lock
 from typing import Final, Generic, Protocol, TypeVar
 
-from django.db import connection, transaction
-
 from jobs.conf import read_anew
+from jobs.database import connection, on_commit
 
 MOST: Final = 100_000  # entries of a cached dictionary
 
@@ -102,7 +101,7 @@ class VersionedCache(Generic[T]):
         cleared meanwhile.
         """
         if connection.in_atomic_block:
-            transaction.on_commit(_Uncommitted(self, value, since), robust=True)
+            on_commit(_Uncommitted(self, value, since), robust=True)
         else:
             self._publish(value, since)
 
@@ -115,7 +114,7 @@ class VersionedCache(Generic[T]):
         if not connection.in_atomic_block:
             self._add(entries, read)
             return entries
-        transaction.on_commit(partial(self._add, entries, read), robust=True)
+        on_commit(partial(self._add, entries, read), robust=True)
         return {**entries, **read}
 
     def clear(self) -> None:

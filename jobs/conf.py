@@ -32,7 +32,8 @@ class Conf:
     stream_events_per_second: int = 100  # per stream; more wait in the buffer
     stream_stats_ms: int = 2_000  # interval of the numbers in admin/stats/stream
     sse_query_token: bool = False  # a key may be sent as ?access_token= of a stream
-    direct_database: str = "default"  # alias of a connection past any pooler
+    database: str = "default"  # alias: of all tables, but for the tables of users
+    direct_database: str = ""  # alias of the same database past any pooler; empty: no pooler
     docs_url: str = "https://openjobspec.org/errors/"
     homepage: str = "https://openjobspec.org/"
     # Bounds of database statements for requests, and for all other work; 0: no bound
@@ -104,6 +105,7 @@ def from_mapping(raw: Mapping[str, Any]) -> Conf:
     names = {field.name for field in fields(Conf)}
     chosen: dict[str, Any] = {k.lower(): v for k, v in raw.items() if k.lower() in names}
     chosen |= {key: tuple(value) for key, value in chosen.items() if isinstance(value, list)}
+    chosen["direct_database"] = chosen.get("direct_database") or chosen.get("database", "default")
     return Conf(**chosen)
 
 

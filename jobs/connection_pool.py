@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobs.conf import conf
+from jobs.database import new_connection, thread_connection
 
 # The statements of these connections find their rows by indexes, whatever the parameters are. A
 # plan per call would take longer than the statement. A plan made for empty tables must not stay.
@@ -56,13 +56,13 @@ def is_usable() -> bool:
     Not within a transaction, whose rows other connections do not see. Where connections end with
     each request, the pool would have to connect anew.
     """
-    mine = connections[DEFAULT_DB_ALIAS]
+    mine = thread_connection()
     keeps = mine.settings_dict["CONN_MAX_AGE"] is None
     return keeps and conf().gather_enqueues and not mine.in_atomic_block
 
 
 def _made() -> BaseDatabaseWrapper:
-    made = connections.create_connection(DEFAULT_DB_ALIAS)
+    made = new_connection()
     made.inc_thread_sharing()
     given = made.settings_dict
     if not given["DISABLE_SERVER_SIDE_CURSORS"]:  # a transaction-mode pooler refuses options

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 import psycopg
-from django.db import Error, InterfaceError, OperationalError, connection
+from django.db import Error, InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobs import baton
+from jobs.database import connection
 from jobs.domain.sqlstates import MISTAKE, Refusal, refusal_of
 
 T = TypeVar("T")

@@ -5,10 +5,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, Error, connections
+from django.db import Error
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
+from jobs.database import thread_connection
 from jobs.fastpath.statements import cursor_of, direct_of
 from jobs.gather import prepare_wait
 from jobs.repeat import refusal, repeated
@@ -48,7 +49,7 @@ class Statements:
         text = self.text(name) + suffix
         for mark, part in (parts or {}).items():
             text = text.replace(f"/* {mark} */", part)
-        mine = connections[DEFAULT_DB_ALIAS]
+        mine = thread_connection()
         prepare_wait()
         return repeated(lambda: _fetched(cursor_of(mine), text, params), mine)
 
@@ -68,7 +69,7 @@ class Statements:
         text = self._whole(name, parts)
         if on is None:
             prepare_wait()
-        mine = on or connections[DEFAULT_DB_ALIAS]
+        mine = on or thread_connection()
         return repeated(lambda: _run(mine, text, params), mine)
 
     def begin_each(

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from django.db import connection
 from django.db.models.functions import Now
 from django.utils.module_loading import autodiscover_modules
 from psycopg.pq import TransactionStatus
 
 from jobs import queries
+from jobs.database import connection
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of

@@ -209,12 +209,14 @@ _LISTS = {
     "job_types", "encryption_keys", "json_user_agents",
 }  # fmt: skip
 
+_ALIASES = {"database", "direct_database"}  # follow from the URLs
+
 
 def _ojs() -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     for name, field in Conf.__dataclass_fields__.items():
         variable = f"OJS_{name.upper()}"
-        if name == "direct_database" or not env.is_set(variable):  # its alias follows from a URL
+        if name in _ALIASES or not env.is_set(variable):
             continue
         read = _READERS.get(type(field.default), env.text)
         chosen[name.upper()] = env.names(variable) if name in _LISTS else read(variable)

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 
-from django.db import transaction
 from prometheus_client import Metric
 from typing_extensions import override
 
+from jobs.database import on_commit
 from jobs.domain.dispatch.claim import ClaimPlan, FetchRequest, LaneKey, SharingPolicy
 from jobs.domain.dispatch.gates import Gate
 from jobs.domain.job import Job
@@ -51,7 +51,7 @@ class Cron(TransitionHooks, ReportHooks, OperationsHooks):
         """
         ended = [one.job_id for one in transitions if state_of(one.after) in TERMINAL]
         if ended:
-            transaction.on_commit(partial(pass_on, ended), robust=True)
+            on_commit(partial(pass_on, ended), robust=True)
 
     @override
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.cache import close_caches
 from django.core.handlers.base import reset_urlconf
 from django.core.signals import request_finished, request_started
-from django.db import DEFAULT_DB_ALIAS, close_old_connections, connections, reset_queries
+from django.db import close_old_connections, reset_queries
 from django.http import FileResponse, HttpResponse
 
 from jobs.api.wire.answer import Answer
 from jobs.api.wire.media import SEND
+from jobs.database import thread_connection
 from jobs.fastpath.handler import Handler
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Application:
         self, environ: dict[str, Any], start_response: Callable[..., Any]
     ) -> Iterable[bytes]:
         """Answer a request."""
-        mine: Any = connections[DEFAULT_DB_ALIAS]  # of the engine ojs_project.database
+        mine: Any = thread_connection()  # of the engine ojs_project.database
         mine.close_if_suspect()
         if self._entry is not None:
             found = self._entry.answer(environ, _later(environ))
@@ -90,4 +91,4 @@ def reduce_receivers() -> None:
 
 def _look_after_connection(**_: Any) -> None:
     """Close an unusable or outdated connection; Django checks all aliases, a request uses one."""
-    connections[DEFAULT_DB_ALIAS].close_if_unusable_or_obsolete()
+    thread_connection().close_if_unusable_or_obsolete()

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db import connection
-
+from jobs.database import connection
 from jobs.domain.record.dispatches import Started
 from jobs.domain.record.periods import BY_SECOND_MS, DISPATCH_SPANS, SPANS
 from jobs.queries.base import as_json, run, run_hot

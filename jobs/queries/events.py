@@ -6,8 +6,8 @@ from itertools import starmap
 from typing import Any, NamedTuple
 
 import orjson
-from django.db import connection
 
+from jobs.database import connection
 from jobs.domain.record.loglines import Recorded
 from jobs.domain.record.place import FIRST, SEQ_MASK, Place
 from jobs.models import Event

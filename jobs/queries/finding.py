@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db import connection
-
+from jobs.database import connection
 from jobs.queries.base import run
 
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
-from django.db import connection
 
+from jobs.database import connection
 from jobs.domain.dispatch.claim import LaneKey, Share
 from jobs.queries.base import as_json, run
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from django.db import connection
-
+from jobs.database import connection
 from jobs.migrations import _functions
 from jobs.queries.base import run, run_hot
 

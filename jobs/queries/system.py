@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db import connection
 from django.db.models.functions import Now
 
+from jobs.database import connection
 from jobs.queries.base import begin_one, run, run_hot
 from jobs.trips import Trip
 

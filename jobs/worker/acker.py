@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from math import inf
 from time import monotonic
 
-from django.db import DataError, Error, connection
+from django.db import DataError, Error
 
 from jobs.bounds import Work, for_thread
+from jobs.database import connection
 from jobs.domain.errors import OJSError
 from jobs.services.outcome.ack import Ack, ack_all
 from jobs.services.outcome.nack import Nack, nack

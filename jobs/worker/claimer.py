@@ -6,8 +6,9 @@ import threading
 from math import inf
 from typing import Final
 
-from django.db import Error, close_old_connections, connection
+from django.db import Error, close_old_connections
 
+from jobs.database import connection
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.handlers import Context

@@ -9,10 +9,11 @@ import logging
 from time import monotonic
 from typing import Final
 
-from django.db import Error, connection
+from django.db import Error
 
 from jobs.bounds import Work, for_thread
 from jobs.conf import conf
+from jobs.database import connection
 from jobs.domain.errors import OJSError
 from jobs.services.workers.heartbeat import Standing
 from jobs.worker.acker import Acker

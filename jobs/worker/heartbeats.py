@@ -5,10 +5,9 @@ import os
 import threading
 from typing import Final
 
-from django.db import connection
-
 from jobs.bounds import Work, for_thread
 from jobs.conf import conf
+from jobs.database import connection
 from jobs.handlers import declaration
 from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from jobs.trouble import Attempts

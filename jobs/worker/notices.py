@@ -12,7 +12,8 @@ from math import ceil
 from typing import Final
 
 import psycopg
-from django.db import connection
+
+from jobs.database import connection
 
 CHANNEL: Final = "ojs_ready"
 

@@ -2,8 +2,7 @@
 
 import threading
 
-from django.db import connection
-
+from jobs.database import connection
 from jobs.handlers import JobTimeout, handler_of
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack

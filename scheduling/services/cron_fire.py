@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import Error, InterfaceError, OperationalError, transaction
+from django.db import Error, InterfaceError, OperationalError
 from django.db.models import DurationField, Exists, ExpressionWrapper, F, QuerySet
 from django.db.models.functions import Now
 
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import Duplicate, OJSError
 from jobs.models import Maintenance
@@ -38,7 +39,7 @@ def fire(batch: int = BATCH) -> int:
 
     During maintenance none fires; the missed runs are then handled as after an outage.
     """
-    with transaction.atomic():
+    with atomic():
         entries = list(_due()[:batch])
         together = [entry for entry in entries if not _needs_care(entry)]
         is_done = not together or _fire_together(together)
@@ -71,7 +72,7 @@ def _needs_care(entry: CronEntry) -> bool:
 def _fire_together(entries: Sequence[CronEntry]) -> bool:
     """Fire locked schedules; return false if one fails, and then no change remains."""
     try:
-        with transaction.atomic():
+        with atomic():
             due = [one for entry in entries if (one := _due_firings(entry))]
             make([one.run for one in due if one.run], Caller(ACTOR))
             note([firing for one in due for firing in one.firings])
@@ -85,7 +86,7 @@ def _fire_together(entries: Sequence[CronEntry]) -> bool:
 
 
 def _fire_alone(entry_id: int) -> None:
-    with transaction.atomic():
+    with atomic():
         entry = _due().filter(pk=entry_id).first()
         due = _due_firings(entry) if entry else None
         if due is None:
@@ -98,7 +99,7 @@ def _fire_alone(entry_id: int) -> None:
 def _try(run: Firing) -> None:
     """Make the job; a refusal is recorded, and undoes the cancellation of the previous run."""
     try:
-        with transaction.atomic():
+        with atomic():
             make([run], Caller(ACTOR))
     except (OperationalError, InterfaceError):
         raise

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import Conflict, InvalidRequest
@@ -85,7 +86,7 @@ def register(definition: Definition, caller: Caller, check: Check) -> tuple[Cron
     coming = _upcoming(definition, now)
     for _ in range(TRIES):
         try:
-            with transaction.atomic():
+            with atomic():
                 entry = _own(definition.name, caller)
                 if entry is None:
                     return _new(definition, caller, now, coming), True
@@ -101,7 +102,7 @@ def change(
     name: str, changes: Changes, caller: Caller, check: Check, *, tenant: str | None = None
 ) -> CronEntry:
     """Change members of a schedule. Raises as `register` and as `find`."""
-    with transaction.atomic():
+    with atomic():
         entry = find(name, caller, tenant, lock=True)
         check(*aim(entry.template))
         definition = changes.applied(entry)
@@ -136,7 +137,7 @@ def switch(
 
 def delete(name: str, caller: Caller, check: Check, *, tenant: str | None = None) -> CronEntry:
     """Delete a schedule; its jobs stay, also pending runs in its slot. Raises as `find`."""
-    with transaction.atomic():
+    with atomic():
         entry = find(name, caller, tenant, lock=True)
         check(*aim(entry.template))
         CronEntry.objects.filter(pk=entry.pk).delete()

@@ -13,8 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from django.db import transaction
-
+from jobs.database import on_commit
 from jobs.domain.access.caller import Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import Conflict, NotFound
@@ -150,7 +149,7 @@ def _store_slots(firings: Iterable[Firing], overlaps: Overlaps) -> None:
         if firing.waits:
             slot.waiting = [*slot.waiting, firing.job.id]
             # the holder may have ended before this row was visible
-            transaction.on_commit(partial(pass_slot, entry_id), robust=True)
+            on_commit(partial(pass_slot, entry_id), robust=True)
         else:
             slot.holder = firing.job.id
         slot.save()

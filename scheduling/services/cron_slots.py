@@ -11,9 +11,9 @@ from collections.abc import Collection
 from contextlib import suppress
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models import Exists, OuterRef
 
+from jobs.database import atomic
 from jobs.domain.dispatch.gates import Gate, GateState
 from jobs.domain.errors import OJSError
 from jobs.models import Job
@@ -54,7 +54,7 @@ def explain(job_id: str) -> list[Gate]:
 
 def pass_slot(entry_id: int) -> bool:
     """Give the slot to the next waiting run if its holder has ended; returns whether it has."""
-    with transaction.atomic():
+    with atomic():
         slot = CronTurn.objects.select_for_update().filter(pk=entry_id).first()
         if slot is None or _is_live(slot):
             return False

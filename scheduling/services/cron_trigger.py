@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from django.db import transaction
-
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import Conflict
 from jobs.domain.job import Job
@@ -21,7 +20,7 @@ def trigger(
 
     The overlap policy applies. Raises as `find` and `enqueue`, Conflict if no job was made.
     """
-    with transaction.atomic():
+    with atomic():
         entry = find(name, caller, tenant, lock=True)
         check(*aim(entry.template))
         firing = Firing(entry, entry.now, manual=True)

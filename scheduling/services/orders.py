@@ -1,9 +1,8 @@
 """Repair the sharing policy of lanes after a change of the settings' pools. Spec: contract 20.4."""
 
-from django.db import transaction
-
 from jobs import extensions
 from jobs.conf import read_anew
+from jobs.database import atomic, set_rollback
 from jobs.domain.dispatch.claim import SharingPolicy, split_queue
 from jobs.models import Lane
 from jobs.services.lanes import configuration
@@ -43,10 +42,10 @@ def reconcile() -> int:
         queue for queue, policy in found if policy != pools.sharing_policy_of(queue)
     } | _unlike(pools)
     if wrong:
-        with transaction.atomic():
+        with atomic():
             configuration.change()  # invalidates hints and plans of the old kind of virtual times
             if configuration.version() != pools.version + 1:
-                transaction.set_rollback(True)  # changed meanwhile: check again
+                set_rollback(True)  # changed meanwhile: check again
                 return 0
             share(pools, sorted(wrong))
     return len(wrong)

@@ -8,9 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from django.db import transaction
-
 from jobs import caches
+from jobs.database import atomic
 from jobs.domain.dispatch.claim import NAMESPACE_END
 from jobs.domain.record.alerts import Alert, Noted
 from jobs.domain.record.dispatches import OpenQueue
@@ -47,7 +46,7 @@ def watch() -> int:
     pools = pool_cache.latest()
     if not pools.by_name and pools.version in _unwatched:
         return 0  # most servers have no pools
-    with transaction.atomic():
+    with atomic():
         if not dispatches.watches_alone():
             return 0
         queues = watched(pools.by_name.values())

@@ -1,7 +1,6 @@
 """Move lanes of tenants to the place of their isolation model. Spec: MT 6, D-MT-6."""
 
-from django.db import transaction
-
+from jobs.database import atomic
 from jobs.services.lanes import configuration, lanes
 from tenancy import queries
 from tenancy.conf import conf
@@ -23,7 +22,7 @@ def reconcile() -> int:
     )
     if wrong:
         tenant_cache.cache.clear()
-        with transaction.atomic():
+        with atomic():
             configuration.change()
             for tenant_id in wrong:
                 lanes.reweigh(tenant=tenant_id)

@@ -6,11 +6,11 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from django.db import transaction
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Min, Q, QuerySet
 from django.db.models.functions import Now
 
+from jobs.database import atomic
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import NotFound, OJSError, Unprocessable
 from jobs.domain.outcome.bulk import ALLOWED, JobFilter, Verb
@@ -320,7 +320,7 @@ def apply_settings() -> int:
 
 
 def _apply(tenant_id: str, raw: Mapping[str, Any]) -> None:
-    with transaction.atomic():
+    with atomic():
         put(tenant_id, parse_tenant(tenant_id, raw), SYSTEM, source=Source.STATIC)
         Tenant.objects.filter(id=tenant_id).update(settings=dict(raw))
     tenant_cache.cache.clear()  # drop entries that were read before the commit

@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from django.db import transaction
 from django.db.models.functions import Now
 
+from jobs.database import atomic
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.record.events import Kind
 from jobs.services.audit.audit import record
@@ -45,7 +45,7 @@ def release(tenant_id: str, *, actor: Caller = SYSTEM, reason: str | None = None
 
 
 def _lift(tenant_id: str, actor: Caller, reason: str | None) -> None:
-    with transaction.atomic():
+    with atomic():
         configuration.hold()
         row = locked(tenant_id)
         throttle = None if row is None else throttle_of(row)
@@ -81,7 +81,7 @@ def expire() -> int:
 
 
 def _expire(tenant_id: str) -> bool:
-    with transaction.atomic():
+    with atomic():
         configuration.hold()
         row = locked(tenant_id)
         throttle = None if row is None else throttle_of(row)
@@ -120,7 +120,7 @@ def begin(tenant_id: str, reasons: Sequence[str], *, active: int) -> bool:
     is_default = row is None and tenant_id == conf().default
     if not _may_begin(row or (Tenant(id=tenant_id) if is_default else None), active):
         return False
-    with transaction.atomic():
+    with atomic():
         configuration.hold()
         if is_default and queries.create([tenant_id]):
             emit([created(tenant_id, Source.AUTO)])

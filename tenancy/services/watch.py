@@ -5,8 +5,7 @@ Spec: MT 9, contract 21.5.
 
 from dataclasses import fields
 
-from django.db import transaction
-
+from jobs.database import atomic
 from tenancy import queries
 from tenancy.conf import conf
 from tenancy.domain.noise import Rules, noisy
@@ -27,7 +26,7 @@ def watch() -> int:
     If the process is killed, the next look begins a missing throttle that is still due.
     Locks: one look at a time (advisory, tried), only in step 1; then the locks of each throttle.
     """
-    with transaction.atomic():
+    with atomic():
         if not queries.alone():
             return 0
         samples = {one.tenant: one for one in queries.samples()}

@@ -437,3 +437,27 @@ def test_only_known_modules_open_connections_to_others() -> None:
     }  # fmt: skip
 
     assert found == SENDERS
+
+
+# --- the database ---------------------------------------------------------------------------------
+
+OF_HOST = {"connection", "transaction", "DEFAULT_DB_ALIAS"}  # of django.db: the default database
+
+
+def default_database_in(path: Path) -> set[str]:
+    """Return the names of Django's default database that a file imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.ImportFrom(module="django.db", names=names):
+                found |= {one.name for one in names} & OF_HOST
+            case ast.ImportFrom(module="django.db.transaction" | "django.db.utils", names=names):
+                found |= {one.name for one in names} & {"atomic", "on_commit", *OF_HOST}
+    return found
+
+
+def test_only_one_module_knows_the_database_of_the_host() -> None:
+    """Ruff bans these names too, but not in the folders that may import Django's HTTP types."""
+    found = {str(path.relative_to(ROOT)) for path in product() if default_database_in(path)}
+
+    assert found == {"jobs/database.py"}

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.db import transaction
-
+from jobs.database import atomic
 from jobs.services.read import clock
 from versioning.domain.canary_request import guard_of, plan_of
 from versioning.domain.evidence import Evidence, Guard, Outcomes, Pair
@@ -53,7 +52,7 @@ def count(routes: Routes) -> Counted:
 
     One transaction, so all counted outcomes enter the evidence.
     """
-    with transaction.atomic():
+    with atomic():
         ended, has_more = outcomes.read(routes)
         rows = list(Routing.objects.order_by("type")) if routes.rules else []
         trials = {row.type: _look(row, routes, ended) for row in rows if row.guard is not None}

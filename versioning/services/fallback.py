@@ -6,8 +6,7 @@ version key is then open to all workers that accept the job's own version, until
 the drawn version. Spec: contract 22.4.
 """
 
-from django.db import transaction
-
+from jobs.database import atomic
 from jobs.services.lanes import configuration
 from versioning import queries
 from versioning.domain.canary import OnNoWorker
@@ -46,7 +45,7 @@ def _is_accepted(routes: Routes, place: Place) -> bool:
 
 
 def _store(gone: set[Place], new: set[Place]) -> None:
-    with transaction.atomic():
+    with atomic():
         configuration.change()
         for route, queue in sorted(gone):
             Fallback.objects.filter(route=route, queue=queue).delete()

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import transaction
-
+from jobs.database import atomic
 from jobs.domain.record.alerts import Alert, Noted
 from jobs.domain.record.events import Kind
 from jobs.extensions import Alerts, NotedRows
@@ -43,7 +42,7 @@ def watch() -> int:
 
     One transaction, in one process at a time: the rows note the events in it.
     """
-    with transaction.atomic():
+    with atomic():
         routes = latest()
         found = _found(routes)
         held = {row.route: row for row in Held.objects.select_for_update().order_by("route")}

@@ -14,10 +14,10 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
+from jobs.database import atomic
 from jobs.domain.dispatch.claim import Declaration, FetchRequest
 from jobs.domain.job import Job
 from jobs.services.lanes import configuration
@@ -42,7 +42,7 @@ def ensure(declaration: Declaration | None) -> None:
 
 
 def _make(types: Sequence[str]) -> None:
-    with transaction.atomic():
+    with atomic():
         configuration.hold()  # first: processes that create version keys wait for this lock
         there = set(Apart.objects.filter(type__in=types).values_list("type", flat=True))
         new = [one for one in types if one not in there]
@@ -64,7 +64,7 @@ def rejected(jobs: Sequence[Job], request: FetchRequest) -> set[str]:
     refused = handles(request.declaration).versioned_only
     found = {job.id: job.type for job in jobs if job.version is None and job.type in refused}
     if found:
-        with transaction.atomic():
+        with atomic():
             configuration.change()
             Apart.objects.filter(type__in=set(found.values())).update(
                 is_done=False, turn=F("turn") + 1, waits_for=None, is_later=False, has_missed=False,
@@ -160,7 +160,7 @@ def _next(row: Apart) -> None:
 
 def _note(row: Apart) -> None:
     """Store the progress, unless the move has been restarted meanwhile."""
-    with transaction.atomic():
+    with atomic():
         if row.is_done:
             configuration.change()  # claims that left version key 0 out are planned again
         Apart.objects.filter(type=row.type, turn=row.turn).update(

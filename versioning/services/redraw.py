@@ -12,8 +12,8 @@ from typing import Final
 from uuid import UUID
 
 import orjson
-from django.db import transaction
 
+from jobs.database import atomic
 from jobs.domain.wire.version import parse_version, split_type
 from jobs.services.lanes.reroute import Reroute, reroute
 from jobs.services.read import clock
@@ -123,7 +123,7 @@ def _next_stage(row: Redrawing) -> None:
 
 def _note(row: Redrawing) -> None:
     """Store the progress, unless the rules have changed meanwhile."""
-    with transaction.atomic():
+    with atomic():
         same = Redrawing.objects.filter(type=row.type, revision=row.revision)
         if row.turn > 1:
             same.delete()

@@ -9,11 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from django.db import transaction
-
 from jobs import caches
 from jobs.caches import VersionedCache
 from jobs.conf import read_anew
+from jobs.database import atomic, on_commit
 from jobs.domain.dispatch.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.wire.version import Version, parse_version, split_type
@@ -178,7 +177,7 @@ def route_of(job_type: str, version: Version | None, target: Version | None = No
     if found is None:
         found = _find(key) or _make(key)
         # a version key created in a transaction that rolls back must not enter the cache
-        transaction.on_commit(partial(_Ids.by_key.setdefault, key, found), robust=True)
+        on_commit(partial(_Ids.by_key.setdefault, key, found), robust=True)
     return found
 
 
@@ -217,7 +216,7 @@ def _find(key: Key) -> int | None:
 
 
 def _make(key: Key) -> int:
-    with transaction.atomic():
+    with atomic():
         configuration.hold()  # first: processes that create version keys wait for this lock
         if (found := _find(key)) is not None:
             return found

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from django.db import transaction
 from django.db.models.functions import Now
 
+from jobs.database import atomic, set_rollback
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.record.events import Kind
@@ -166,11 +166,11 @@ def promote(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = No
 
 def advance(job_type: str, revision: int) -> bool:
     """Take the next step of a plan, unless the rules have changed; returns whether it did."""
-    with transaction.atomic():
+    with atomic():
         row = _locked(job_type)
         step = None if row is None or row.revision != revision else next_step(row)
         if row is None or step is None or row.is_paused:
-            transaction.set_rollback(True)  # keeps the configuration version unchanged
+            set_rollback(True)  # keeps the configuration version unchanged
             return False
         with audited(SYSTEM, "routing.stepped", job_type) as data:
             _step(row, shares_of(row.rules), step, "step", SYSTEM)
@@ -203,7 +203,7 @@ def roll_back(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = 
 
     Raises NotFound, Conflict if there is none, or by the revision.
     """
-    with transaction.atomic():
+    with atomic():
         row = _required(job_type, revision)
         if collapsed(shares_of(row.rules)) is None:
             raise _conflict(row, f"the rules of {job_type} have no lower version")
@@ -213,10 +213,10 @@ def roll_back(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = 
 
 def roll_back_by(job_type: str, verdict: Verdict) -> bool:
     """Roll back for the loop, unless the rules have changed; returns whether it did."""
-    with transaction.atomic():
+    with atomic():
         row = _locked(job_type)
         if row is None or row.revision != verdict.revision or row.rolled_back_at is not None:
-            transaction.set_rollback(True)  # keeps the configuration version unchanged
+            set_rollback(True)  # keeps the configuration version unchanged
             return False
         _collapse(row, verdict.seen, SYSTEM)
     routes.clear()

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from jobs import VERSION
+from jobs.database import atomic
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.wire import jsonio
 from jobs.domain.wire.ids import new_id
@@ -63,7 +63,7 @@ def retry(delivery_id: str, tenant: str | None = None) -> Delivery:
 
     Raises NotFound, and Conflict if it is pending or its subscription was deleted.
     """
-    with transaction.atomic():
+    with atomic():
         found = _visible(tenant).select_for_update().filter(id=delivery_id).first()
         if found is None:
             raise NotFound.of("delivery", delivery_id)

@@ -9,9 +9,8 @@ ends. Retention keeps unread events, up to a bound: jobs/services/record/unread.
 from collections.abc import Iterable
 from typing import Any
 
-from django.db import transaction
-
 from jobs.api.wire.event_codec import encode_event
+from jobs.database import atomic
 from jobs.domain.record.place import FIRST, Place, read_place
 from jobs.domain.wire import jsonio
 from jobs.domain.wire.ids import new_id
@@ -33,7 +32,7 @@ def relay() -> int:
     if not Subscription.objects.filter(active=True).exists():  # most servers: lock nothing
         metrics.observe_subscriptions(0)
         return 0
-    with transaction.atomic():
+    with atomic():
         position = Position.objects.select_for_update().filter(id=1).first()
         subscribed = list(Subscription.objects.filter(active=True))
         metrics.observe_subscriptions(len(subscribed))

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from queue import Empty, SimpleQueue
 from time import time
 
-from django.db import transaction
-
 from jobs import VERSION
+from jobs.database import atomic
 from jobs.domain.record.events import Kind
 from jobs.services.record.emit import NewEvent, emit
 from webhooks import metrics, queries
@@ -144,7 +143,7 @@ def record(tried: Sequence[Tried]) -> None:
         }
         for claimed, answer in tried
     ]  # fmt: skip
-    with transaction.atomic():
+    with atomic():
         changed = queries.record(rows, conf().disable_after)
         disabled = {one.subscription_id: one for one in changed if one.is_disabled}
         emit(

@@ -6,11 +6,11 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from jobs.database import atomic
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.outbound.vault import Resealed, Vault
 from jobs.domain.record.alerts import Alert, Noted
@@ -55,7 +55,7 @@ def create(draft: Draft, created_by: str) -> tuple[Subscription, str]:
     Raises Conflict if there are too many subscriptions.
     """
     secret = draft.secret or new_secret()
-    with transaction.atomic():
+    with atomic():
         _begin_reading()
         if Subscription.objects.count() >= MOST:
             raise Conflict(f"there are {MOST} subscriptions already: delete one first")
@@ -124,7 +124,7 @@ def change(subscription_id: str, tenant: str | None, members: dict[str, Any]) ->
 
     Switching on again resets the failures; only later events are sent.
     """
-    with transaction.atomic():
+    with atomic():
         if members.get("active"):
             _begin_reading()
         found = visible(tenant).select_for_update().filter(id=subscription_id).first()
@@ -139,7 +139,7 @@ def change(subscription_id: str, tenant: str | None, members: dict[str, Any]) ->
 
 def delete(subscription_id: str, tenant: str | None = None) -> None:
     """Remove a subscription and cancel its unfinished deliveries. Raises NotFound."""
-    with transaction.atomic():
+    with atomic():
         found = visible(tenant).select_for_update().filter(id=subscription_id).first()
         if found is None:
             raise NotFound.of("subscription", subscription_id)
@@ -152,7 +152,7 @@ def delete(subscription_id: str, tenant: str | None = None) -> None:
 def rotate(subscription_id: str, tenant: str | None = None) -> tuple[Subscription, str]:
     """Replace the secret; the previous secret signs for a day, too. Raises NotFound."""
     secret = new_secret()
-    with transaction.atomic():
+    with atomic():
         found = visible(tenant).select_for_update().filter(id=subscription_id).first()
         if found is None:
             raise NotFound.of("subscription", subscription_id)

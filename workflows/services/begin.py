@@ -9,8 +9,9 @@ import logging
 from collections.abc import Sequence
 
 import orjson
-from django.db import Error, transaction
+from django.db import Error
 
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.envelope import parse_job
@@ -50,7 +51,7 @@ def begin(steps: Sequence[Moved]) -> None:
     if not jobs:
         return
     try:
-        with transaction.atomic():
+        with atomic():
             take(queries.due(jobs, MAX_RESULTS_BYTES))
     except Error:
         raise  # the transaction is aborted or the connection lost: no step has begun

@@ -4,8 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import transaction
-
+from jobs.database import atomic
 from jobs.domain.errors import Conflict
 from jobs.services.outcome.cancel import cancel_waiting
 from workflows import queries
@@ -53,7 +52,7 @@ def _cancel(workflow_id: str, actor: str) -> Cancellation:
 
     The order matters: a transaction that ends a job holds the job while it waits for the workflow.
     """
-    with transaction.atomic():
+    with atomic():
         begun = queries.started(workflow_id)
         cancelled = cancel_waiting(begun, actor, f"workflow {workflow_id} was cancelled")
         queries.hold(workflow_id, exclusive=True)

@@ -3,8 +3,9 @@
 import logging
 from typing import Any
 
-from django.db import Error, transaction
+from django.db import Error
 
+from jobs.database import atomic
 from jobs.domain.errors import OJSError
 from workflows import queries
 from workflows.domain.kinds import StepState
@@ -23,7 +24,7 @@ def resume(batch: int = 100) -> int:
     """
     found = queries.overdue(batch)
     for workflow_id, index, root_id in found:
-        with transaction.atomic():
+        with atomic():
             queries.hold(root_id, exclusive=False)
             _resume((workflow_id, index))
     return len(found)
@@ -31,7 +32,7 @@ def resume(batch: int = 100) -> int:
 
 def _resume(step: StepKey) -> None:
     try:
-        with transaction.atomic():
+        with atomic():
             take(queries.due([step], MAX_RESULTS_BYTES))
     except Error:
         raise

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
-
+from jobs.database import atomic
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.wire.ids import new_id
@@ -56,7 +55,7 @@ def start(plan: Plan, caller: Caller = SYSTEM) -> str:
 
 
 def _store(flows: list[_Flow], first: list[tuple[_Flow, int, JobDraft]], caller: Caller) -> None:
-    with transaction.atomic():
+    with atomic():
         jobs = enqueue([_member(flow, n, draft) for flow, n, draft in first], caller)
         # A dropped or replaced job leaves its step due, and the loop records the reason.
         taken = {

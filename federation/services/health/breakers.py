@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
@@ -23,6 +22,7 @@ from federation.domain.order import MAX_SKEW
 from federation.models import RegionHealth
 from federation.services.registry import registry
 from federation.services.registry.configure import find
+from jobs.database import atomic, on_commit
 from jobs.domain.access.caller import Caller
 from jobs.domain.record.events import Kind
 from jobs.services.audit.audit import audited
@@ -81,7 +81,7 @@ def record_outcome(region_id: str, permit: Permit, verdict: Verdict, rules: Rule
                 region=region_id, breaker=State.CLOSED, failures__gt=0
             ).update(failures=0)
         return
-    with transaction.atomic():
+    with atomic():
         row = _locked(region_id)
         if row is None:  # the region was deleted meanwhile
             return
@@ -176,5 +176,5 @@ def force(region_id: str, state: State, caller: Caller) -> None:
                 status=Status.UNKNOWN, status_at=Now()
             )
         emit(_changed(region_id, before, after, f"{verb} by {caller.name}"))
-        transaction.on_commit(registry.cache.clear, robust=True)
+        on_commit(registry.cache.clear, robust=True)
     registry.cache.clear()

@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
@@ -23,6 +22,7 @@ from federation.domain.region import REFERENCES, Auth, AuthKind, Region, is_host
 from federation.services.registry import registry
 from federation.services.registry.outbound import ALLOWED_BY, is_refused
 from federation.services.registry.registry import LOCAL
+from jobs.database import on_commit
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.outbound.address import literal
@@ -267,7 +267,7 @@ def _changing(caller: Caller, action: str, target: str) -> Iterator[dict[str, An
         row.version += 1
         row.updated_at = Now()
         row.save(update_fields=["version", "updated_at"])
-        transaction.on_commit(registry.cache.clear, robust=True)
+        on_commit(registry.cache.clear, robust=True)
     registry.cache.clear()
 
 

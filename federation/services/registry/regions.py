@@ -6,13 +6,12 @@ processes take effect then. The breaker is read again right before a call: see `
 
 import logging
 
-from django.db import transaction
-
 from federation.services.registry import registry as stored
 from federation.services.registry.configure import apply_settings
 from federation.services.registry.registry import Registry
 from jobs import caches
 from jobs.conf import read_anew
+from jobs.database import on_commit
 from jobs.domain.errors import OJSError
 
 logger = logging.getLogger("ojs.federation")
@@ -44,7 +43,7 @@ def registry() -> Registry:
             apply_settings()
         except OJSError as problem:  # beside regions of operators they may break a rule
             logger.error("federation.settings_refused", extra={"problem": problem.message})  # noqa: TRY400
-        transaction.on_commit(_Settings.done, robust=True)  # a rollback takes the regions back
+        on_commit(_Settings.done, robust=True)  # a rollback takes the regions back
     return stored.latest()
 
 

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from django.db import transaction
-
 from federation import queries
 from federation.domain.breaker import State as BreakerState
 from federation.domain.errors import UnknownRegion
@@ -21,6 +19,7 @@ from federation.queries import Waiting
 from federation.services.registry.regions import registry
 from federation.services.replication.dedupe import insisting
 from federation.services.replication.replication import required
+from jobs.database import atomic
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.envelope import parse_job
@@ -77,7 +76,7 @@ def adopt(order: Order, caller: Caller = SYSTEM) -> Adopted:
     report = Adopted(next=order.after)
     while report.looked < order.limit:
         more = min(SLICE, order.limit - report.looked)
-        with transaction.atomic():
+        with atomic():
             found = queries.waiting(
                 order.region, after=report.next or NOBODY, queue=order.queue, batch=more
             )

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
-from django.db import transaction
 
 from federation import queries
 from federation.domain.config import Mode, Replication
@@ -28,6 +27,7 @@ from federation.models import FederatedJob, ReplicationPosition
 from federation.queries import Changed
 from federation.services.replication.merge import count, merge
 from federation.services.replication.replication import ReplicationConfig, replication_config
+from jobs.database import atomic
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.domain.wire import jsonio
@@ -44,7 +44,7 @@ def capture(config: ReplicationConfig) -> int:
 
     Locks: the row of the position, so that revisions follow each other; then the locks of `merge`.
     """
-    with transaction.atomic():
+    with atomic():
         position = _position()
         read = queries.transitions(position.stamp, position.seq, config.local, BATCH)
         if not read.events:

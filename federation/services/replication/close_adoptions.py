@@ -7,14 +7,13 @@ twice: the promise is at least once. If two regions adopted the same job, the la
 
 from collections.abc import Mapping, Sequence
 
-from django.db import transaction
-
 from federation import queries
 from federation.domain.meta import FEDERATION_ID
 from federation.domain.order import milliseconds
 from federation.queries import OpenAdoption
 from federation.services.replication.conflicts import conflict
 from federation.services.replication.replication import ReplicationConfig
+from jobs.database import atomic
 from jobs.domain.job import Job
 from jobs.domain.wire import jsonio
 from jobs.services.outcome.cancel import end
@@ -30,7 +29,7 @@ def close_adoptions(config: ReplicationConfig) -> int:
 
     Locks: the copies, SKIP LOCKED, then the jobs that are cancelled.
     """
-    with transaction.atomic():
+    with atomic():
         found = queries.open_adoptions(config.local, BATCH)
         if not found:
             return 0

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any, Final
 
-from django.db import transaction
-
 from federation.domain.config import FederationConfig
 from federation.domain.delivery import Fate
 from federation.domain.doubts import Claim, Outcome, encode, gives_up
@@ -28,6 +26,7 @@ from federation.services.registry.regions import registry
 from federation.services.registry.registry import Registry
 from federation.services.replication.conflicts import conflict
 from federation.services.replication.standing import ACTOR, delete_doubts, standing
+from jobs.database import atomic
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.job import Job
 from jobs.domain.states import State
@@ -176,7 +175,7 @@ def apply_answers(
         return
     said = {str(row.job_id): (row, *result) for row, result in zip(rows, results, strict=True)}
     local = registry().configured.local_region
-    with transaction.atomic():
+    with atomic():
         jobs = {job.id: job for job in show_many(sorted(said))}
         free = [
             job_id

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from django.db import transaction
-
 from federation import queries
 from federation.domain.region import ID_PATTERN, MAX_ID
 from federation.models import FederatedJob, FederationConfig, Region, ReplicationPeer
 from federation.services.registry.regions import registry
+from jobs.database import atomic
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound
 from jobs.services.audit.audit import record
@@ -85,7 +84,7 @@ def _require_gone(region: str) -> None:
 
 def _slice(region: str, batch: int) -> int:
     """Remove one batch under two locks: of changes of the registry, and of merges."""
-    with transaction.atomic():
+    with atomic():
         FederationConfig.objects.select_for_update().filter(id=1).first()
         if Region.objects.filter(id=region).exists():  # since this began
             raise Conflict(f"region '{region}' is registered again")

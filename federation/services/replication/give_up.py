@@ -8,8 +8,6 @@ nothing.
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from django.db import transaction
-
 from federation import queries
 from federation.domain.doubts import Claim, Outcome, judge
 from federation.domain.errors import UnknownRegion
@@ -17,6 +15,7 @@ from federation.queries import Key
 from federation.services.registry.regions import registry
 from federation.services.replication.conflicts import conflict
 from federation.services.replication.standing import ACTOR, delete_doubts, standing
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest, TenantMismatch
 from jobs.domain.job import Job
@@ -45,7 +44,7 @@ def give_up(region: str, claims: Sequence[Claim], caller: Caller) -> list[Answer
     """
     local = registry().configured.local_region
     _require(region, claims, caller, local)
-    with transaction.atomic():
+    with atomic():
         keys = [Key(one.tenant, one.federation_id, one.job_id) for one in claims]
         noted = queries.reserve(keys, WINDOW_MS)
         ours = [noted[one.tenant, one.federation_id].job_id for one in claims]

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db import transaction
-
 from federation.domain.errors import UnknownRegion
 from federation.domain.order import MAX_SKEW, is_skewed
 from federation.domain.replica import Replica
 from federation.services.registry.regions import registry
 from federation.services.replication.merge import count, merge
 from federation.services.replication.replication import ReplicationConfig, required
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest, TenantMismatch
 from jobs.services.read.clock import now
@@ -35,7 +34,7 @@ def ingest(replicas: Sequence[Replica], sent_at: datetime | None, caller: Caller
     origin = replicas[0].origin_region
     for index, one in enumerate(replicas):
         _require(one, index, origin, config, caller)
-    with transaction.atomic():
+    with atomic():
         at = now()
         is_off = sent_at is not None and abs(sent_at - at) > MAX_SKEW
         skewed = [is_off or is_skewed(one.enqueued_at, at) for one in replicas]

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from django.db import transaction
-
 from federation import metrics
 from federation.domain.config import FederationConfig, InDoubt
 from federation.domain.delivery import Attempt, Delivery, Fate, Hop, Report, answered
@@ -30,6 +28,7 @@ from federation.services.health import breakers
 from federation.services.health.breakers import Verdict
 from federation.services.registry import outbound, regions
 from federation.services.routing import placements, route
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest, OJSError
 from jobs.domain.record.events import Kind
@@ -287,5 +286,5 @@ def _report_failovers(hops: list[Hop], wish: Wish) -> None:
                 Kind.FEDERATION_FAILOVER, type=kind if isinstance(kind, str) else None, data=facts
             )
         )
-    with transaction.atomic():
+    with atomic():
         emit(events)

@@ -10,10 +10,9 @@ from signal import SIGCHLD, SIGCONT, SIGINT, SIGTERM, SIGTSTP
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import connections
 from django.utils.module_loading import autodiscover_modules
 
-from jobs.conf import conf
+from jobs.database import bypass_pooler
 from jobs.handlers import MODULE, handled_queues
 from jobs.loops import LoopRunner, all_loops, run_once
 from jobs.services.health.health import forget_loops_except
@@ -57,7 +56,7 @@ class Command(BaseCommand):
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
         """Run until a signal ends it."""
-        _connect_directly()
+        bypass_pooler()
         if options["child"]:
             sys.exit(_run_child(options))
         loops = [loop for loop in all_loops() if not _is_left(loop.name, options)]
@@ -77,11 +76,6 @@ class Command(BaseCommand):
 def _is_left(name: str, options: dict[str, Any]) -> bool:
     """Return whether a loop is left to other processes."""
     return bool(options["no_federation"]) and name.startswith(FEDERATION)
-
-
-def _connect_directly() -> None:
-    """Use the connection past the pooler: loops and workers hold session locks and LISTEN."""
-    connections.settings["default"] = connections.settings[conf().direct_database]
 
 
 def _run_loops_only() -> int:

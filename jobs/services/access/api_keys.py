@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from threading import Lock
 from time import monotonic
 
-from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from jobs.conf import conf
+from jobs.database import atomic
 from jobs.domain.access import keys
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.dispatch.claim import POOL_PATTERN
@@ -201,7 +201,7 @@ def rotate(prefix: str, grace: timedelta = GRACE, caller: Caller = SYSTEM) -> st
     The previous secret is accepted for `grace`, an older secret no longer. All other members stay.
     """
     text, secret_hash = keys.renew(prefix, conf().apikey_hasher)
-    with transaction.atomic():
+    with atomic():
         changed = ApiKey.objects.filter(_valid(), prefix=prefix).update(
             previous_hash=F("secret_hash"),
             previous_valid_until=Now() + grace,
@@ -216,7 +216,7 @@ def rotate(prefix: str, grace: timedelta = GRACE, caller: Caller = SYSTEM) -> st
 
 def revoke(prefix: str, caller: Caller = SYSTEM) -> bool:
     """Revoke a key for good, with both of its secrets; returns whether it was valid before."""
-    with transaction.atomic():
+    with atomic():
         unrevoked = ApiKey.objects.filter(prefix=prefix, revoked_at=None)
         changed = unrevoked.update(revoked_at=timezone.now())
         if changed:

@@ -6,6 +6,7 @@ The pages and the API in the same browser use these functions, so both show the 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from jobs.database import atomic_with_users
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import PermissionDenied
 from jobs.models import Staff
@@ -39,12 +40,12 @@ def bound_to(user: Any, session: Mapping[str, Any]) -> str | None:
 
 def restrict(user: Any, tenants: Sequence[str], caller: Caller) -> None:
     """Restrict a user to these tenants, from the next request on."""
-    with audited(caller, "staff.restricted", user.get_username()) as data:
+    with atomic_with_users(), audited(caller, "staff.restricted", user.get_username()) as data:
         data["tenants"] = sorted(set(tenants))
         Staff.objects.update_or_create(user=user, defaults={"tenants": data["tenants"]})
 
 
 def free(user: Any, caller: Caller) -> None:
     """Give a user access to all tenants again."""
-    with audited(caller, "staff.freed", user.get_username()):
+    with atomic_with_users(), audited(caller, "staff.freed", user.get_username()):
         Staff.objects.filter(user=user).delete()

@@ -13,11 +13,12 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, transaction
+from django.db import DatabaseError, InterfaceError
 from django.db.models import BigIntegerField, F, Func, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 
+from jobs.database import atomic, on_commit
 from jobs.domain.access.caller import Caller
 from jobs.models import Audit
 
@@ -53,7 +54,7 @@ def record(
         data=dict(data or {}),
     )
     facts = {"actor": caller.name, "action": action, "target": target, "outcome": outcome}
-    transaction.on_commit(lambda: logger.info("audit", extra=facts))
+    on_commit(lambda: logger.info("audit", extra=facts))
 
 
 @contextmanager
@@ -64,7 +65,7 @@ def audited(
 
     One transaction surrounds the block, so the block must be short.
     """
-    with transaction.atomic():
+    with atomic():
         data: dict[str, Any] = {}
         yield data
         record(caller, action, target, reason=reason, data=data)

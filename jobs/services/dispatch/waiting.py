@@ -11,9 +11,9 @@ from math import inf
 from time import monotonic
 
 import psycopg
-from django.db import Error, connections
+from django.db import Error
 
-from jobs.conf import conf
+from jobs.database import new_direct_connection
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.gather import prepare_wait
 from jobs.queries import Claimed
@@ -76,7 +76,7 @@ class Listener:
 
     def _listen(self, attempts: Attempts) -> None:
         # LISTEN does not work through a transaction-mode pooler
-        mine = connections.create_connection(conf().direct_database)
+        mine = new_direct_connection()
         mine.ensure_connection()
         with mine.connection as raw:
             raw.execute("LISTEN ojs_ready")

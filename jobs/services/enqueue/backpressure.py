@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TypeVar
 
-from django.db import connection
-
 from jobs import queries
+from jobs.database import connection
 from jobs.domain.access.caller import Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.enqueue.written import written

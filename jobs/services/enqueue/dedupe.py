@@ -7,8 +7,7 @@ other requests pass through.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from django.db import transaction
-
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import Duplicate, OJSError
@@ -34,7 +33,7 @@ def once(drafts: Sequence[JobDraft], caller: Caller, store: Store) -> list[Outco
     ]
     if not asked:
         return list(store(drafts))
-    with transaction.atomic():
+    with atomic():
         before: dict[int, str] = {}
         for one in asked:
             before = {**one.find_stored(), **before}

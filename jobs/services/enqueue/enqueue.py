@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from django.db import connection
-
 from jobs import extensions, spans
+from jobs.database import connection
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from django.db import transaction
-
 from jobs import extensions, spans
+from jobs.database import atomic
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
@@ -45,7 +44,7 @@ def enqueue_each(
 
 
 def _once(drafts: Sequence[JobDraft], caller: Caller) -> list[Job | OJSError]:
-    with transaction.atomic():
+    with atomic():
         return dedupe.once(drafts, caller, lambda new: _in_order(new, caller))
 
 
@@ -69,7 +68,7 @@ def _store_each(drafts: Mapping[int, JobDraft], caller: Caller) -> dict[int, Job
     while todo:
         places = list(todo)[:size]
         try:
-            with transaction.atomic():
+            with atomic():
                 stored = store([todo[n] for n in places], caller, keep_going=True)
         except OJSError as problem:
             index = problem.details.get("index")

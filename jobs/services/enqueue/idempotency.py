@@ -5,9 +5,8 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from django.db import transaction
-
 from jobs import queries
+from jobs.database import atomic
 from jobs.domain.errors import Conflict
 from jobs.models import BulkAnswer
 
@@ -48,7 +47,7 @@ def once(ticket: Ticket, work: Callable[[], Reply]) -> Reply:
     not part of the transaction, a crash in the middle frees the key after CLAIM_MS.
     """
     for _ in range(TRIES):
-        with transaction.atomic() if ticket.is_atomic else nullcontext():
+        with atomic() if ticket.is_atomic else nullcontext():
             if _claim(ticket):
                 return _answered(ticket, work)
         if (reply := _stored_reply(ticket)) is not None:

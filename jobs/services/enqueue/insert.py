@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
+from django.db import DatabaseError, IntegrityError, OperationalError
 
 from jobs import queries
 from jobs.connection_pool import is_usable
+from jobs.database import atomic, connection, on_commit
 from jobs.domain.dispatch.claim import LaneKey
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.enqueue.unique import OnConflict
@@ -46,7 +47,7 @@ def insert(
             # Inside the caller's transaction this is a savepoint. A taken id must not spoil the
             # transaction, and a new lane must not stay locked while the next try waits for locks
             # that come before lanes.
-            with transaction.atomic() if connection.in_atomic_block else nullcontext():
+            with atomic() if connection.in_atomic_block else nullcontext():
                 lane_keys = keys_of(drafts, limited, config)
                 by_key = lanes.resolve(lane_keys)
                 rows = rows_of(drafts, texts, [by_key[key] for key in lane_keys], request)
@@ -119,7 +120,7 @@ def _place(
         placed = queries.enqueue(rows, config_version=version, checking=checking, wake=not defers)
         if placed and defers:
             lane_ids = sorted({row["lane_id"] for row in rows})
-            transaction.on_commit(lambda: lanes.wake(lane_ids))
+            on_commit(lambda: lanes.wake(lane_ids))
     if not placed:
         raise configuration.Stale
     return placed

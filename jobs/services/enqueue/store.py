@@ -6,9 +6,8 @@ Spec: contract 1.7, 2.2, 11.1.
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from django.db import transaction
-
 from jobs import extensions
+from jobs.database import atomic
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
@@ -108,7 +107,7 @@ def _store_configured(
         return unique.store(drafts, unique.InsertSteps(write, admit), caller, keep_going=keep_going)
     if admit is None:
         return _jobs(write(drafts, None, Checking.NONE))
-    with transaction.atomic():
+    with atomic():
         admit(drafts)
         return _jobs(write(drafts, None, Checking.NONE))
 

@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
-
 from jobs import queries
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.enqueue.duplicates import Asked, Candidate, Decision, decide
@@ -136,7 +135,7 @@ def _in_transaction(
 ) -> list[Job | OJSError]:
     for attempt in range(1, TRIES + 1):
         try:
-            with transaction.atomic():
+            with atomic():
                 request = _Request(drafts, keys, steps, caller, is_last=attempt == TRIES)
                 return request.run(keep_going=keep_going)
         except _InUse as problem:

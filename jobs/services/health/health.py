@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from functools import cache
 from time import monotonic, perf_counter
 
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import DatabaseError, InterfaceError
 
 from jobs import connection_pool, queries
 from jobs.bounds import answered_within
 from jobs.conf import conf
 from jobs.connection_pool import is_usable
+from jobs.database import connection
 from jobs.domain.sqlstates import READ_ONLY
 from jobs.gather import Gathering, Later, Outcome
 from jobs.models import LoopTick

@@ -4,9 +4,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TypeVar
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError
 
 from jobs import caches, extensions, queries
+from jobs.database import atomic, connection, on_commit
 from jobs.domain.dispatch.claim import NAMESPACE_END, LaneKey, Share, SharingPolicy, reduced
 from jobs.domain.job import Job
 from jobs.domain.lanes.limits import LimitPolicy
@@ -34,7 +35,7 @@ def resolve(keys: Iterable[LaneKey]) -> dict[LaneKey, int]:
         made = repeat_if_stale(lambda: make(missing), extensions.clear_caches)
         found |= made
         # a lane made in a transaction that rolls back does not exist
-        transaction.on_commit(lambda: _ids.update(made))
+        on_commit(lambda: _ids.update(made))
     return found
 
 
@@ -62,7 +63,7 @@ def placed(keys: Iterable[LaneKey], run: Callable[[Mapping[LaneKey, int]], T]) -
     wanted = set(keys)
     for _ in range(TRIES - 1):
         try:
-            with transaction.atomic() if connection.in_atomic_block else nullcontext():
+            with atomic() if connection.in_atomic_block else nullcontext():
                 return run(resolve(wanted))
         except DatabaseError as problem:
             if not is_gone(problem):
@@ -82,7 +83,7 @@ def make(keys: Sequence[LaneKey]) -> dict[LaneKey, int]:
     """
     before = connection.savepoint()
     if before is None:  # in no transaction
-        with transaction.atomic():
+        with atomic():
             return _make(keys)
     try:
         return _make(keys)
@@ -194,7 +195,7 @@ def set_weight_and_cap(tenant: str, *, weight: float, cap: int | None) -> int:
 
     `cap` bounds the tenant's active jobs over all queues; None removes the bound.
     """
-    with transaction.atomic():
+    with atomic():
         queries.lock_lanes(exclusive=True)
         limit = limits.set_of_tenant(tenant, LimitPolicy(concurrency=cap))
         return queries.weigh(tenant, weight, limit)
@@ -261,7 +262,7 @@ def set_paused(lane_ids: Sequence[int], *, paused: bool) -> int:
     """
     if paused:
         return Lane.objects.filter(id__in=lane_ids, paused=False).update(paused=True)
-    with transaction.atomic():
+    with atomic():
         # one after the other, by id: each catches up with the lanes offered before it
         return sum(queries.offer(lane) for lane in sorted(set(lane_ids)))
 

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import transaction
-
 from jobs import queries
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import BackendUnavailable, NotFound
@@ -191,7 +190,7 @@ def _made(name: str, tenant: str | None) -> int:
     key = LimitKey(OF_KEY, tenant or DEFAULT_TENANT, name)
     if tenant is None and name.startswith(PREFIXES[OF_TYPE]):
         key = LimitKey(OF_TYPE, ANY_TENANT, name.removeprefix(PREFIXES[OF_TYPE]))
-    with transaction.atomic():
+    with atomic():
         if key.kind == OF_TYPE:
             configuration.hold()
             if Limit.objects.filter(kind=key.kind, tenant=key.tenant, key=key.key).exists():

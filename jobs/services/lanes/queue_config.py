@@ -8,9 +8,8 @@ stays reset.
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import transaction
-
 from jobs import queries
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.lanes.limits import LimitPolicy
@@ -43,7 +42,7 @@ def configure(name: str, change: Mapping[str, Any], *, strict: bool = False) -> 
     configuration version, so that changes follow one another; then the queue, then its limit.
     Raises InvalidRequest.
     """
-    with transaction.atomic():
+    with atomic():
         configuration.hold()
         queries.make_queues([name])
         queue = Queue.objects.select_for_update().get(name=name)
@@ -62,7 +61,7 @@ def configure_template(change: Mapping[str, Any], *, strict: bool = False) -> di
 
     Locks: the configuration version. Raises InvalidRequest.
     """
-    with transaction.atomic():
+    with atomic():
         configuration.hold()
         before = template()
         config = merge(before, change, strict=strict)

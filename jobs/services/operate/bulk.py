@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
-
 from jobs import extensions, queries
+from jobs.database import atomic
 from jobs.domain.outcome.bulk import ALLOWED, DEFAULTS, JobFilter, Verb, like
 from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, TERMINAL, State, state_of
@@ -111,7 +110,7 @@ def _revive(ids: Sequence[str], states: Sequence[int]) -> list[str]:
 def _revive_watched(rows: Sequence[Row], left: int) -> list[str]:
     if not rows:
         return []
-    with transaction.atomic():
+    with atomic():
         revived = set(_revive_rows(rows, [left]))
         follow([_revived(row, left) for row in rows if str(row.id) in revived])
     return list(revived)

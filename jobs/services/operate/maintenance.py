@@ -4,11 +4,11 @@ The one row of `ojs_maintenance` is the switch. The statements that claim and pr
 themselves. So it applies at once in every process and costs no statement, and it ends by itself.
 """
 
-from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from jobs import queries
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.models import Maintenance
 from jobs.services.audit import audit
@@ -28,7 +28,7 @@ def is_on() -> bool:
 
 def start(caller: Caller, *, reason: str | None, duration_ms: int | None) -> None:
     """Switch maintenance on, or change its reason and end; `duration_ms` None: until `end`."""
-    with transaction.atomic():
+    with atomic():
         queries.maintain(caller.name, reason, duration_ms, enabled=True)
         data = {"duration_ms": duration_ms}
         audit.record(caller, "maintenance.started", "system", reason=reason, data=data)
@@ -36,6 +36,6 @@ def start(caller: Caller, *, reason: str | None, duration_ms: int | None) -> Non
 
 def end(caller: Caller, *, reason: str | None = None) -> None:
     """Switch maintenance off; does nothing when it is off."""
-    with transaction.atomic():
+    with atomic():
         queries.maintain(caller.name, reason, None, enabled=False)
         audit.record(caller, "maintenance.ended", "system", reason=reason)

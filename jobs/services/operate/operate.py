@@ -6,9 +6,8 @@ Spec: contract 11.2, 24.1, 31.5.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from django.db import transaction
-
 from jobs import queries
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.job import Job
 from jobs.domain.outcome.bulk import ALLOWED, DONE, REVIVED, JobFilter, Verb
@@ -101,7 +100,7 @@ def some(verb: Verb, ids: Sequence[str], caller: Caller) -> tuple[list[str], dic
 
     Returns the ids of changed jobs, and the reason for each other job: its state or `not_found`.
     """
-    with transaction.atomic():
+    with atomic():
         report, why = bulk.by_id(verb, ids, caller.name, tenant=caller.tenant)
         for job_id in report.done:
             record(caller, f"job.{DONE[verb]}", job_id, data={"chosen": len(ids)})

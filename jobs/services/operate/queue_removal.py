@@ -9,9 +9,8 @@ nothing.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db import transaction
-
 from jobs import queries
+from jobs.database import atomic
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound
 from jobs.domain.outcome.bulk import JobFilter, Verb
 from jobs.domain.states import CODES, TERMINAL, WAITING, State
@@ -67,7 +66,7 @@ def delete(name: str, strategy: str, actor: str, target: str | None = None) -> R
     """
     if name == KEPT:
         raise Conflict(f"queue {KEPT} cannot be deleted", details={"queue": name})
-    with transaction.atomic():
+    with atomic():
         queries.raise_config_version()  # later enqueues see that the queue drains
         if not Queue.objects.filter(name=name).exists():
             raise NotFound.of("queue", name)
@@ -132,7 +131,7 @@ def _take_away(name: str) -> bool:
     """Delete the row of a draining queue that has no live job; its ended jobs stay."""
     if _live(name):  # does not wait for changes of queues
         return False
-    with transaction.atomic():
+    with atomic():
         configuration.hold()
         if _live(name):
             return False

@@ -5,10 +5,10 @@ from functools import cache
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import QuerySet
 
 from jobs.conf import conf, read_anew
+from jobs.database import atomic
 from jobs.domain.outbound.vault import Resealed, Vault
 
 
@@ -29,7 +29,7 @@ def reseal(rows: QuerySet[Any], columns: Sequence[str], opener: Vault) -> Reseal
     Locks: the rows, in the order of their keys.
     """
     done = lost = 0
-    with transaction.atomic():
+    with atomic():
         for row in rows.order_by("pk").select_for_update(of=("self",)):
             for column in columns:
                 sealed = getattr(row, column)

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from django.db import OperationalError, transaction
+from django.db import OperationalError
 
 from jobs import queries
 from jobs.conf import conf
 from jobs.connection_pool import is_usable
+from jobs.database import atomic
 from jobs.domain.errors import OJSError
 from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, State
@@ -83,7 +84,7 @@ _acks = Gathering(_begin, OperationalError)
 
 
 def _complete_watched(acks: Sequence[Ack]) -> list[queries.Completed]:
-    with transaction.atomic():
+    with atomic():
         rows, _ = queries.complete(_rows(acks), watched=True, heard_ms=conf().heard_ms)
         follow(
             [

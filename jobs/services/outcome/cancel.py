@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from django.db import transaction
-
 from jobs import extensions, queries
+from jobs.database import atomic
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.job import Job
 from jobs.domain.outcome.transition import Transition
@@ -67,7 +66,7 @@ def _cancel_watched(
 def _cancel_and_follow(
     ids: Sequence[str], actor: str, reason: str | None, *, active: bool
 ) -> list[queries.Ended]:
-    with transaction.atomic():
+    with atomic():
         ended = queries.cancel(ids, actor, reason, watched=True, active=active)
         follow(
             [

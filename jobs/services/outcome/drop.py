@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 
-from django.db import transaction
-
 from jobs import queries
+from jobs.database import atomic
 from jobs.domain.record.events import Kind
 from jobs.services.outcome.follow import follow_discarded
 
 
 def drop(ids: Sequence[str], code: str, message: str, kind: Kind) -> int:
     """Discard the jobs of `ids` that are still available; returns how many were."""
-    with transaction.atomic():
+    with atomic():
         dropped = queries.drop(ids, code, message, kind)
         follow_discarded(dropped)
     return len(dropped)

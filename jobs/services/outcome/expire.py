@@ -1,15 +1,14 @@
 """Discard waiting jobs whose `expires_at` has passed. Spec: contract 2.5."""
 
-from django.db import transaction
-
 from jobs import queries
+from jobs.database import atomic
 from jobs.services.outcome.follow import follow_discarded
 from jobs.services.outcome.promote import BATCH
 
 
 def expire(batch: int = BATCH) -> int:
     """Discard one batch; returns how many."""
-    with transaction.atomic():
+    with atomic():
         expired = queries.discard(batch)
         follow_discarded(expired)
     return len(expired)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
-from django.db import transaction
 
 from jobs import queries
 from jobs.conf import conf
+from jobs.database import atomic
 from jobs.domain.errors import OJSError
 from jobs.domain.outcome.retry import decide, from_wire
 from jobs.domain.outcome.transition import Transition
@@ -106,7 +106,7 @@ def _end(rows: Sequence[_Row], heard_ms: int | None) -> list[queries.Failed]:
 
 
 def _fail_watched(rows: list[dict[str, Any]], heard_ms: int | None) -> list[queries.Failed]:
-    with transaction.atomic():
+    with atomic():
         ended = queries.fail(jsonio.dumps(rows), heard_ms)
         follow(
             [

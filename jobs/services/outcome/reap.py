@@ -10,10 +10,9 @@ later.
 
 from typing import Any
 
-from django.db import transaction
-
 from jobs import queries
 from jobs.conf import conf
+from jobs.database import atomic
 from jobs.domain.outcome import retry
 from jobs.services.outcome.nack import fail
 
@@ -34,7 +33,7 @@ def reap_dead_workers(batch: int = 1000) -> int:
     """Mark silent workers dead, return their jobs, forget old workers; returns rows changed."""
     silence_ms = _silence_ms()
     buried = queries.bury(silence_ms, batch)
-    with transaction.atomic():  # the workers stay locked until their jobs are returned
+    with atomic():  # the workers stay locked until their jobs are returned
         ended = fail([(item, _error(item)) for item in queries.orphans(silence_ms, batch)])
     return len(buried) + len(ended) + queries.forget(FORGOTTEN_AFTER_MS, batch)
 

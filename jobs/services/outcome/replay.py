@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from django.db import transaction
-
 from jobs import queries
+from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
 from jobs.models import ReplayRule
@@ -27,7 +26,7 @@ def replace_rules(wanted: Sequence[ReplayRule], caller: Caller) -> None:
 
     Locks: the table, against another replacement; reading goes on.
     """
-    with transaction.atomic():
+    with atomic():
         queries.lock_replay_rules()
         ReplayRule.objects.all().delete()
         ReplayRule.objects.bulk_create(wanted)

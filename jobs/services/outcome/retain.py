@@ -12,10 +12,9 @@ from datetime import datetime
 from time import monotonic
 from typing import Any
 
-from django.db import transaction
-
 from jobs import caches, extensions, queries
 from jobs.conf import conf
+from jobs.database import atomic
 from jobs.domain.outcome.retention import Retention, RetentionError, parse_age, parse_retention
 from jobs.domain.record.periods import SECOND, SECONDS_KEPT_MS, SPANS
 from jobs.domain.states import CODES, TERMINAL, State
@@ -123,7 +122,7 @@ class Retainer:
         return 0
 
     def _one_batch(self, batch: int) -> int:
-        with transaction.atomic():
+        with atomic():
             found = queries.prunable([self._encode(n, r) for n, r in enumerate(self._todo)], batch)
             gone = _remove([row for row in found if row.held])
             _emit_pruned(

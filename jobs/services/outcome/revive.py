@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from django.db import transaction
 
 from jobs import queries
+from jobs.database import atomic
 from jobs.domain.dispatch.claim import LaneKey
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.job import Job
@@ -54,7 +54,7 @@ def revive(
         return set()
     if not any(job.watched for job in jobs):
         return lanes.placed(keys.values(), run)
-    with transaction.atomic():
+    with atomic():
         revived = lanes.placed(keys.values(), run)
         follow([_transition(job) for job in jobs if job.watched and job.id in revived])
     return revived

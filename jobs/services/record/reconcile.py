@@ -7,9 +7,8 @@ Numbers of ended jobs and totals could only be compared with the whole history, 
 import logging
 from collections import Counter
 
-from django.db import transaction
-
 from jobs import queries
+from jobs.database import atomic
 from jobs.metrics import observe_drifts
 from jobs.queries import Drift
 
@@ -25,7 +24,7 @@ def reconcile(most_sized: int | None = None) -> list[Drift]:
     It may run at any time, while jobs move; two calls run one after the other. The sizes of queues
     are left out where `most_sized` jobs wait or more.
     """
-    with transaction.atomic():
+    with atomic():
         # a concurrent call must correct its drifts before this call reads them
         queries.lock_counts()
         found = [*queries.drifts(), *queries.size_drifts(most_sized)]

@@ -9,16 +9,17 @@ from typing import Final
 
 from django.apps import apps
 from django.apps.registry import Apps
-from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db import connections, router
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import Model
 
 from jobs import SERVES, VERSION, queries
 from jobs.conf import conf
+from jobs.database import connection, new_direct_connection, users_alias
+from jobs.database_router import PREFIX
 
 FIRST: Final = "0.1.0"  # the first release
-PREFIX: Final = "ojs_"  # of the app labels
 ASK_S: Final = 0.5
 SHOWN: Final = 3  # differences in a refusal
 # tables of release 0.1.0 that its migrations made without models
@@ -39,7 +40,7 @@ class SchemaBusy(Exception):
 def lacking() -> list[str]:
     """Return missing parts of this release: migrations, tables, columns, functions."""
     executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    plan = executor.migration_plan(_targets(executor.loader))
     found = [f"migration {migration.app_label}.{migration.name}" for migration, _ in plan]
     found += _missing_columns(_models(apps))
     release = queries.release()
@@ -56,7 +57,7 @@ def alone(wait_s: float) -> Iterator[None]:
 
     The lock belongs to a transaction of its own, which a pooler leaves in one session.
     """
-    own = connections.create_connection(conf().direct_database)
+    own = new_direct_connection()
     own.ensure_connection()
     own.set_autocommit(False)
     until = monotonic() + wait_s
@@ -129,7 +130,18 @@ def _is_pooled(alias: str) -> bool:
 
 def is_ours(alias: str) -> bool:
     """Return whether a database is the database of the jobs."""
-    return alias in {DEFAULT_DB_ALIAS, conf().direct_database}
+    return alias in {conf().database, conf().direct_database}
+
+
+def _targets(loader: MigrationLoader) -> list[tuple[str, str]]:
+    """Return the last migrations that the database of the jobs must have.
+
+    The other apps of the project count only where the users are: these apps refer to them.
+    """
+    leaves: list[tuple[str, str]] = loader.graph.leaf_nodes()
+    if users_alias() == connection.alias:
+        return leaves
+    return [key for key in leaves if key[0] in _labels()]
 
 
 def _labels() -> set[str]:
@@ -140,7 +152,10 @@ def _models(of: Apps) -> list[type[Model]]:
     return [
         model
         for model in of.get_models(include_auto_created=True)
-        if model._meta.app_label in _labels() and model._meta.managed and not model._meta.proxy
+        if model._meta.app_label in _labels()
+        and model._meta.managed
+        and not model._meta.proxy
+        and router.allow_migrate_model(connection.alias, model)
     ]
 
 

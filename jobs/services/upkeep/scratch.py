@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from django.apps import apps
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
+from django.db import DatabaseError, connections
 
 from jobs import extensions, queries
-from jobs.conf import conf
+from jobs.database import alias, new_direct_connection, thread_connection
 from jobs.domain.dispatch.claim import FetchRequest, LaneKey
 from jobs.domain.errors import BackendError
 from jobs.domain.lanes.limits import ANY_TENANT, OF_QUEUE, LimitPolicy
@@ -66,13 +66,13 @@ def scratch() -> Iterator["Scratch"]:
 @contextmanager
 def _own_session() -> Iterator[None]:
     """Give this thread a session of its own, past any pooler: its settings end with it."""
-    before = connections[DEFAULT_DB_ALIAS]
-    own = connections.create_connection(conf().direct_database)
-    connections[DEFAULT_DB_ALIAS] = own
+    before = thread_connection()
+    own = new_direct_connection()
+    connections[alias()] = own
     try:
         yield
     finally:
-        connections[DEFAULT_DB_ALIAS] = before
+        connections[alias()] = before
         own.close()
 
 

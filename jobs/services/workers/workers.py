@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import transaction
 from django.db.models.functions import Now
 
 from jobs import queries
 from jobs.conf import conf
+from jobs.database import atomic
 from jobs.domain.errors import Conflict, NotFound
 from jobs.models import Lease, Worker
 from jobs.services.outcome.nack import Nack, nack
@@ -143,7 +143,7 @@ def remove(worker_id: str, *, force: bool) -> int:
     Raises NotFound; Conflict for a live worker, unless `force`. It first gets the directive to
     terminate, so that it claims no more jobs. A later heartbeat makes the worker anew.
     """
-    with transaction.atomic():
+    with atomic():
         # locked: a concurrent heartbeat revives the worker before or after this, not between
         if not Worker.objects.select_for_update().filter(id=worker_id).exists():
             raise NotFound.of("worker", worker_id)
