@@ -7,6 +7,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.package.host import Host
 
+DOCUMENTED = re.compile(r"^```python\n(INSTALLED_APPS = \[\n[^`]*?JobsConfig[^`]*)```$", re.M)
 EXTENSIONS = """
 INSTALLED_APPS += [
     "tenancy.apps.TenancyConfig", "scheduling.apps.SchedulingConfig",
@@ -50,9 +51,7 @@ print(job.state, job.result)
 def documented_settings() -> str:
     """Return the settings of the manual for a project of one's own."""
     pages = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
-    (block,) = re.findall(
-        r"^```python\n(INSTALLED_APPS = \[\n[^`]*?JobsConfig[^`]*)```$", pages, re.M
-    )
+    (block,) = DOCUMENTED.findall(pages)
     return str(block)
 
 
