@@ -22,6 +22,7 @@ from ojs_project.supervisor import TICK_S, Child
 ROOT = Path(__file__).resolve().parent.parent
 IS_CHECKOUT = (ROOT / "manage.py").exists()
 MANAGE = [sys.executable, *([str(ROOT / "manage.py")] if IS_CHECKOUT else ["-m", "ojs_project"])]
+COMMANDS = "manage.py" if IS_CHECKOUT else "ojs-server"  # as an operator calls them
 FAILED = 2  # exit code
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - replaced in client URLs
 
@@ -170,13 +171,13 @@ def greeting(first: First, variables: Mapping[str, str], options: Mapping[str, A
     if options["auth"] == "on":
         key = first.key or "$OJS_API_KEY"
         facts["API key"] = (
-            first.key or "the key of the first start, or: manage.py createapikey NAME"
+            first.key or f"the key of the first start, or: {COMMANDS} createapikey NAME"
         )
         # double quotes: the shell inserts the variable
         header = f'  -H "Authorization: Bearer {key}" \\\n'
     facts["data"] = str(options["folder"])
     shown = [name for name in ("DATABASE_URL", "OJS_SECRET_KEY_FILE") if not env.is_set(name)]
-    facts["for manage.py"] = " ".join(
+    facts[f"for {COMMANDS}"] = " ".join(
         f"{name}={quote(variables[name])}" for name in shown if name in variables
     )
     if options["demo"] and not env.is_set("OJS_LOG_LEVEL"):

@@ -7,6 +7,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.package.host import Host
 
+DOCUMENTED = re.compile(r"^```python\n(INSTALLED_APPS = \[\n[^`]*?JobsConfig[^`]*)```$", re.M)
 EXTENSIONS = """
 INSTALLED_APPS += [
     "tenancy.apps.TenancyConfig", "scheduling.apps.SchedulingConfig",
@@ -49,10 +50,9 @@ print(job.state, job.result)
 
 def documented_settings() -> str:
     """Return the settings of the manual for a project of one's own."""
-    page = (ROOT / "docs/handlers.md").read_text()
-    found = re.search(r"^```python\n(INSTALLED_APPS = \[\n.*?)^```$", page, re.M | re.S)
-    assert found is not None
-    return found[1]
+    pages = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
+    (block,) = DOCUMENTED.findall(pages)
+    return str(block)
 
 
 @pytest.fixture

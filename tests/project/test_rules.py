@@ -192,13 +192,16 @@ def modules(path: Path) -> set[str]:
     return {name.split(".")[0] for name in found}
 
 
+OF_EVERY_VIRTUALENV = {"pip"}
+
+
 def test_what_is_imported_or_run_is_in_the_lock() -> None:
     """A virtualenv may still have packages of an earlier lock, which would hide a missing entry."""
     owners = metadata.packages_distributions()
     wrong = [
         f"{path.relative_to(ROOT)}: {module}"
         for path in (one for one in tracked() if one.suffix == ".py")
-        for module in sorted(modules(path) - set(sys.stdlib_module_names))
+        for module in sorted(modules(path) - set(sys.stdlib_module_names) - OF_EVERY_VIRTUALENV)
         if not (ROOT / module).exists()
         and not locked("requirements-dev.lock" if is_development(path) else "requirements.lock")
         & {canonical(owner) for owner in owners.get(module, [])}
