@@ -41,7 +41,7 @@ PAGE = """<!doctype html>
 
 
 @lru_cache(MOUNTS)
-def document(mount: str) -> bytes:
+def document(mount: str = "") -> bytes:
     """Return the OpenAPI document of the API below a prefix, generated once."""
     return orjson.dumps(Mounted(mount).get_schema())
 
