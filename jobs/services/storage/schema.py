@@ -103,9 +103,7 @@ def check_users() -> None:
     users = users_alias()
     if is_ours(users):
         return
-    with connections[users].cursor() as cursor:
-        present = connections[users].introspection.table_names(cursor)
-    if get_user_model()._meta.db_table not in present:
+    if get_user_model()._meta.db_table not in connections[users].introspection.table_names():
         raise SchemaRefused(
             f"the database {users!r} has no users yet, to whom roles are given: run"
             f" migrate --database={users} first, nothing was changed"
