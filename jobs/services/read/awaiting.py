@@ -18,11 +18,10 @@ from typing import Any, Final
 from uuid import uuid4
 
 import psycopg
-from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobs import queries
-from jobs.conf import conf
+from jobs.database import new_direct_connection
 from jobs.domain.errors import BackendUnavailable
 from jobs.trouble import Attempts
 
@@ -117,7 +116,7 @@ class Listener:
     def _serve(self, bell: "_Bell", attempts: Attempts) -> None:
         """Serve waiters on one connection until the thread has to end."""
         # LISTEN does not work through a transaction-mode pooler
-        mine = connections.create_connection(conf().direct_database)
+        mine = new_direct_connection()
         try:
             session = _Session(mine)
             with self._lock:
