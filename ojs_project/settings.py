@@ -21,6 +21,9 @@ if problem := extras.missing("the standalone server", *extras.STANDALONE):
     raise ImproperlyConfigured(problem)
 counters.install()  # before any app creates a metric
 BASE_DIR = Path(__file__).resolve().parent.parent
+# a wheel has the folder `templates` of the repository inside this package
+PACKED_TEMPLATES = BASE_DIR / "ojs_project" / "templates"
+OWN_TEMPLATES = PACKED_TEMPLATES if PACKED_TEMPLATES.is_dir() else BASE_DIR / "templates"
 
 DEBUG = env.flag("OJS_DEBUG")
 SECRET_KEY = env.text("OJS_SECRET_KEY") or ""
@@ -100,7 +103,7 @@ WSGI_APPLICATION = "ojs_project.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "ojs_project" / "templates"],  # before those of the admin
+        "DIRS": [OWN_TEMPLATES],  # before those of the admin
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [

@@ -18,6 +18,8 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 DIST: Final = ROOT / "dist"
+TEMPLATES: Final = "templates"  # a wheel has this folder inside the package PACKED
+PACKED: Final = "ojs_project"
 # files that the sdist has besides the packages
 AROUND: Final = {
     ".gitignore", "CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "SECURITY.md",
@@ -33,9 +35,14 @@ def packages() -> list[str]:
 
 
 def tracked() -> set[str]:
-    """Return the paths of all files of the packages that git tracks and that exist."""
-    listed = _output("git", "ls-files", "-z", "--", *packages()).split("\0")
-    return {path for path in listed if path and (ROOT / path).exists()}
+    """Return the paths in a wheel of all files that belong into it, git tracks and that exist."""
+    listed = _output("git", "ls-files", "-z", "--", *packages(), TEMPLATES).split("\0")
+    return {_packed(path) for path in listed if path and (ROOT / path).exists()}
+
+
+def _packed(path: str) -> str:
+    """Return the path in a wheel of a file of the repository."""
+    return f"{PACKED}/{path}" if path.startswith(f"{TEMPLATES}/") else path
 
 
 def build(folder: Path, *arguments: str) -> list[Path]:
@@ -58,7 +65,7 @@ def contents(built: Path) -> set[str]:
             return {path for path in wheel.namelist() if ".dist-info/" not in path}
     with tarfile.open(built) as sdist:
         paths = {member.name.partition("/")[2] for member in sdist if member.isfile()}
-    return paths - AROUND
+    return {_packed(path) for path in paths - AROUND}
 
 
 def _output(*command: str) -> str:
