@@ -6,7 +6,7 @@ from typing import Final
 from manual.markdown import Block
 
 BY_LANGUAGE: Final = {
-    "python": {"run", "compile", "file", "show"},
+    "python": {"run", "compile", "file", "append", "show"},
     "sh": {"run", "background", "request", "compile", "show"},
     "json": {"parse", "file", "show"},
     "yaml": {"parse", "file", "show"},
@@ -26,7 +26,7 @@ USUAL: Final = {
 NEEDS_REASON: Final = {("python", "compile"), ("sh", "compile"), ("python", "show"),
                        ("sh", "show"), ("json", "show"), ("yaml", "show"), ("toml", "show"),
                        ("http", "show")}  # fmt: skip
-LIVE: Final = {"run", "background", "file", "output"}
+LIVE: Final = {"run", "background", "file", "append", "output"}
 
 
 class WrongClass(ValueError):
@@ -49,8 +49,9 @@ def class_of(block: Block) -> Class:
             f"line {block.line}: no language, or an unknown language: {block.language!r}"
         )
     word, colon, reason = block.info.partition(":")
-    if word.startswith("file="):
-        word, reason = "file", word.removeprefix("file=")
+    for one in ("file", "append"):
+        if word.startswith(f"{one}="):
+            word, reason = one, word.removeprefix(f"{one}=")
     name = word or USUAL.get(block.language, "")
     if name not in allowed:
         raise WrongClass(f"line {block.line}: {block.language} needs a class of {sorted(allowed)}")

@@ -71,6 +71,8 @@ class Page:
             match block.language, kind.name:
                 case _, "file":
                     self._write(kind.detail, block.text)
+                case _, "append":
+                    self._write(kind.detail, f"\n\n{block.text}", mode="a")
                 case _, "output":
                     self._compare(block)
                 case "python", _:
@@ -81,12 +83,13 @@ class Page:
                     self._shell(block)
         return len(live)
 
-    def _write(self, path: str, text: str) -> None:
-        """Write a file; the next block of Python runs in a new interpreter, which imports it."""
+    def _write(self, path: str, text: str, mode: str = "w") -> None:
+        """Write to a file; the next block of Python runs in a new interpreter, which imports it."""
         self._end_python()
         target = self._host.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
+        with target.open(mode) as file:
+            file.write(text)
 
     def _execute(self, block: Block) -> None:
         if self._python is None:

@@ -56,7 +56,7 @@ def live_pages() -> list[Path]:
     return [sample, *sorted({page for page, block in BLOCKS if class_of(block).name in LIVE})]
 
 
-@pytest.mark.parametrize("block", of_class("parse", "file", "compile", "run"))
+@pytest.mark.parametrize("block", of_class("parse", "file", "append", "compile", "run"))
 def test_a_block_is_correct_in_its_language(block: Block) -> None:
     match block.language:
         case "python":

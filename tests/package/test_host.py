@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.package.host import Host
 
-DOCUMENTED = re.compile(r"^```python\n(INSTALLED_APPS = \[\n[^`]*?JobsConfig[^`]*)```$", re.M)
+DOCUMENTED = re.compile(r"^```python[^\n]*\n(INSTALLED_APPS = \[\n[^`]*?JobsConfig[^`]*)```$", re.M)
 EXTENSIONS = """
 INSTALLED_APPS += [
     "tenancy.apps.TenancyConfig", "scheduling.apps.SchedulingConfig",
