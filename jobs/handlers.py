@@ -16,10 +16,11 @@ import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import orjson
+from asgiref.sync import iscoroutinefunction, sync_to_async
 
 from jobs import extensions
 from jobs.domain.dispatch.claim import Declaration
@@ -117,6 +118,16 @@ class Context:
         wanted = Progress(fraction, message, data, checkpoint=checkpoint)
         report(self.job.id, wanted, worker_id=self.worker_id)
 
+    async def aprogress(
+        self,
+        fraction: float | None = None,
+        message: str | None = None,
+        data: Any = None,
+        checkpoint: Any = None,
+    ) -> None:
+        """Report progress as `progress` does, from a coroutine."""
+        await sync_to_async(self.progress)(fraction, message, data, checkpoint)
+
     @property
     def last_checkpoint(self) -> Any:
         """The checkpoint of an earlier attempt, None without one."""
@@ -140,6 +151,11 @@ def run_as_current(context: Context, step: Callable[[Context], Any]) -> Any:
         _current.reset(token)
 
 
+def is_async(function: Callable[..., Any]) -> bool:
+    """Return whether a call of the function returns a coroutine, as far as its definition says."""
+    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
+
+
 @dataclass
 class JobHandler(Generic[P, R]):
     """A registered function; callable as the function itself."""
@@ -155,6 +171,11 @@ class JobHandler(Generic[P, R]):
     def range(self) -> Range:
         """The versions as a range."""
         return ANY if self.versions is None else parse_range(self.versions)
+
+    @cached_property
+    def is_async(self) -> bool:
+        """Whether the function is a coroutine function: `run` returns a coroutine."""
+        return is_async(self.function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the function here and now."""

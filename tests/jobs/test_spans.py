@@ -25,6 +25,7 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.enqueue_each import enqueue_each
 from jobs.services.outcome.nack import Nack
 from jobs.services.read.show import show
+from jobs.worker.chain import Steps
 from jobs.worker.execution import execute
 from tests.conftest import ROOT
 from tests.factories import DraftFactory, JobFactory
@@ -69,11 +70,10 @@ def meta_of(job_id: str) -> dict[str, Any]:
     return dict(orjson.loads(show(job_id).meta))
 
 
-def run_one(handler: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def run_one(handler: Any) -> Any:
     """Claim the only job and run it by `handler`."""
     (job,) = fetch(FetchRequest(("mail",), worker_id="w1")).jobs
-    monkeypatch.setattr("jobs.worker.execution.chain", lambda: handler)
-    return execute(Context(job, "w1"))
+    return execute(Context(job, "w1"), Steps(handler, on_loop=False, in_thread=True))
 
 
 @spec("contract 32.2")
@@ -167,7 +167,7 @@ def test_an_attempt_is_linked_to_its_producer_and_no_child(
     def handler(_context: Context) -> None:
         seen.append(trace.get_current_span().get_span_context().span_id)
 
-    run_one(handler, monkeypatch)
+    run_one(handler)
 
     (span,) = exported.get_finished_spans()
     assert (span.name, span.kind, span.parent) == ("mail process", SpanKind.CONSUMER, None)
@@ -197,7 +197,7 @@ def test_a_failed_attempt_tells_what_failed_but_no_message(
     def handler(_context: Context) -> None:
         raise ValueError(HIDDEN)
 
-    assert isinstance(run_one(handler, monkeypatch), Nack)
+    assert isinstance(run_one(handler), Nack)
 
     (span,) = exported.get_finished_spans()
     assert span.status.status_code is StatusCode.ERROR

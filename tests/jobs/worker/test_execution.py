@@ -12,7 +12,7 @@ from jobs.handlers import Context, Discard, JobTimeout, Retry, job
 from jobs.middleware import Chain, Link
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
-from jobs.worker import execution
+from jobs.worker import chain
 from jobs.worker.execution import execute
 from tests.spec import spec
 
@@ -192,9 +192,13 @@ def quiet(context: Context, call: Callable[[Context], Any]) -> Any:
 
 def wrapped(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Configure middleware of this module for one test."""
-    chain = Chain(Link(name, globals()[name]) for name in names)
-    monkeypatch.setattr(execution, "execution_chain", lambda: chain)
-    monkeypatch.setattr(execution, "chain", execution.chain.__wrapped__)
+    around(monkeypatch, Chain(Link(name, globals()[name]) for name in names))
+
+
+def around(monkeypatch: pytest.MonkeyPatch, configured: Chain) -> None:
+    """Configure a chain of middleware for one test."""
+    monkeypatch.setattr(chain, "execution_chain", lambda: configured)
+    monkeypatch.setattr(chain, "steps_around", chain.steps_around.__wrapped__)
 
 
 @spec("contract 12.2")
@@ -225,9 +229,7 @@ def test_what_the_handler_raises_reaches_the_outermost(
 
         return watch
 
-    chain = Chain([Link("outer", watching("outer")), Link("inner", watching("inner"))])
-    monkeypatch.setattr(execution, "execution_chain", lambda: chain)
-    monkeypatch.setattr(execution, "chain", execution.chain.__wrapped__)
+    around(monkeypatch, Chain([Link("outer", watching("outer")), Link("inner", watching("inner"))]))
 
     outcome = outcome_of(lambda: 1 // 0)
 
@@ -260,8 +262,7 @@ def test_the_context_tells_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(context.result)
         return returned
 
-    monkeypatch.setattr(execution, "execution_chain", lambda: Chain([Link("look", look)]))
-    monkeypatch.setattr(execution, "chain", execution.chain.__wrapped__)
+    around(monkeypatch, Chain([Link("look", look)]))
 
     outcome_of(lambda: "done")
 

@@ -10,6 +10,8 @@ from jobs.handlers import Context, JobTimeout
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
 from jobs.worker import slots as module
+from jobs.worker.chain import Steps
+from jobs.worker.event_loop import EventLoop
 from jobs.worker.in_flight import InFlight
 from jobs.worker.slots import Slots
 from tests.jobs.worker import ojs_jobs as handlers
@@ -27,7 +29,7 @@ def in_flight() -> InFlight:
 @pytest.fixture
 def slots(in_flight: InFlight, answers: Answers) -> Slots:
     """Return slots without threads: the test works in their place."""
-    return Slots(1, in_flight, answers)
+    return Slots(1, in_flight, answers, EventLoop(in_flight))
 
 
 def test_the_end_of_the_old_attempt_keeps_the_new_one(
@@ -39,7 +41,7 @@ def test_the_end_of_the_old_attempt_keeps_the_new_one(
     new = Context(replace(job, attempt=2), "w1")
     in_flight.add([new])
 
-    slots.end(old, Ack(job.id))
+    slots.answer(old, Ack(job.id), is_idempotent=False)
 
     assert in_flight.find(job.id) is new
 
@@ -53,7 +55,7 @@ def test_only_the_new_attempt_is_run(
     in_flight.end_threads()
     run: list[Context] = []
 
-    def execute(context: Context) -> Ack:
+    def execute(context: Context, _steps: Steps) -> Ack:
         run.append(context)
         return Ack(context.job.id)
 
@@ -68,12 +70,13 @@ def test_only_the_new_attempt_is_run(
 def test_a_thread_waits_for_the_answer_unless_the_handler_is_idempotent(
     slots: Slots, in_flight: InFlight, answers: Answers, job: Job
 ) -> None:
-    named = ((job.id, handlers.echo.type), ("2", handlers.report.type))
-    for each in (replace(job, id=job_id, type=job_type) for job_id, job_type in named):
-        in_flight.add([Context(each, "w1")])
-        entry = in_flight.begin()
-        assert entry is not None
-        slots.end(entry, Ack(each.id))
+    """Check it with `tests.meet`, which fails for the argument of this job."""
+    echoing = replace(job, type=handlers.echo.type)
+    reporting = replace(job, id="2", type=handlers.meet.type)
+    in_flight.add([Context(echoing, "w1"), Context(reporting, "w1")])
+    in_flight.end_threads()
+
+    slots.work()
 
     assert [wait for _, wait in answers.sent] == [False, True]
 
@@ -81,7 +84,7 @@ def test_a_thread_waits_for_the_answer_unless_the_handler_is_idempotent(
 def test_a_timeout_that_arrives_after_the_handler_is_the_outcome(
     slots: Slots, in_flight: InFlight, answers: Answers, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def execute(_context: Context) -> NoReturn:
+    def execute(_context: Context, _steps: Steps) -> NoReturn:
         raise JobTimeout
 
     monkeypatch.setattr(module, "execute", execute)
@@ -103,7 +106,7 @@ def test_an_attempt_that_was_answered_is_not_answered_again(
     assert entry is not None
     in_flight.abandon()
 
-    slots.end(entry, Ack(job.id))
+    slots.answer(entry, Ack(job.id), is_idempotent=False)
 
     assert answers.sent == []
     assert in_flight.count() == 0

@@ -9,6 +9,7 @@ from jobs.domain.job import Job
 from jobs.handlers import Context, JobTimeout
 from jobs.services.outcome.nack import Nack
 from jobs.worker.directives import Directives
+from jobs.worker.event_loop import EventLoop
 from jobs.worker.in_flight import InFlight, Running
 from jobs.worker.timeouts import STUCK_S, Timeouts
 from jobs.worker.waits import Waits
@@ -60,7 +61,7 @@ def directives() -> Directives:
 @pytest.fixture
 def timeouts(in_flight: InFlight, answers: Answers, directives: Directives) -> Timeouts:
     """Return timeouts without a thread: the test checks."""
-    return Timeouts(in_flight, answers, directives)
+    return Timeouts(in_flight, answers, directives, EventLoop(in_flight))
 
 
 @pytest.fixture
