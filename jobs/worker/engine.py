@@ -76,10 +76,10 @@ class Engine:
         grace = LEAVE_S if self.directives.must_leave else conf().shutdown_grace_ms / 1000
         self._await_held(monotonic() + grace)
         left = self.in_flight.abandon()
+        self.timeouts.stop()
         self.event_loop.stop(CANCEL_S)
         self.returns.give_back(left)
         self.acker.stop(grace)
-        self.timeouts.stop()
         self.heartbeats.stop()  # its reports must not follow the last one
         self._say_goodbye()
         self.slots.end()

@@ -9,6 +9,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from time import monotonic
@@ -64,23 +65,24 @@ class EventLoop:
         """Start an attempt that this thread has begun; `end` runs on the loop and must not wait."""
         self._in_flight.hand_over(entry)
         attempt = Attempt(entry, steps, end, self._in_flight)
-        self._started().call_soon_threadsafe(self._begin, attempt)
+        self._call_soon(self._begin, attempt)
 
     def cancel(self, task: asyncio.Task[Any]) -> None:
         """Raise CancelledError in a task, from any thread."""
-        self._started().call_soon_threadsafe(task.cancel)
+        self._call_soon(task.cancel)
 
     def blocked_s(self, now: float) -> float:
         """Return for how many seconds no callback has run at this monotonic time; 0 if they run.
 
         For one thread, which calls it repeatedly: each call asks the loop for the next.
         """
-        if self._loop is None:
+        if self._loop is None or self._loop.is_closed():
             return 0.0
-        if self._asked_at is None:
-            self._asked_at = now
-            self._loop.call_soon_threadsafe(self._answer)
-        return now - self._asked_at if self._asked_at is not None else 0.0
+        asked_at = self._asked_at
+        if asked_at is None:
+            asked_at = self._asked_at = now
+            self._call_soon(self._answer)
+        return now - asked_at
 
     def current(self) -> Running | None:
         """Return the attempt whose code runs now, None if there is none or it is not known."""
@@ -100,11 +102,16 @@ class EventLoop:
         """Cancel all tasks, let them end, at most for `timeout_s`, and end all threads."""
         with self._lock:
             loop = self._loop
-        if loop is None:
+        if loop is None or loop.is_closed():
             return
-        loop.call_soon_threadsafe(self._begin_end, timeout_s)
+        self._call_soon(self._begin_end, timeout_s)
+        until = monotonic() + timeout_s
         self._thread.join(timeout_s)
-        self._lanes.close()
+        self._lanes.close(max(0.0, until - monotonic()))
+
+    def _call_soon(self, callback: Callable[..., object], *arguments: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the process ends
+            self._started().call_soon_threadsafe(callback, *arguments)
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:

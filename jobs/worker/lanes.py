@@ -6,7 +6,7 @@ few contexts, here called lanes. An attempt with synchronous middleware has a la
 holds the thread until the handler has ended.
 """
 
-from concurrent.futures import Executor
+from concurrent.futures import Executor, wait
 from contextvars import Context
 from typing import Final
 
@@ -46,13 +46,13 @@ class Lanes:
         if is_own:
             self._free.append(lane)
 
-    def close(self) -> None:
-        """Let each thread close its connections and end, after its current call."""
-        for lane in (*self._shared, *self._own):
-            executor = _executor_of(lane)
-            if executor is not None:
-                executor.submit(connections.close_all)
-                executor.shutdown(wait=False)
+    def close(self, timeout_s: float) -> None:
+        """Let each thread close its connections and end, after its current call; wait for that."""
+        executors = [_executor_of(lane) for lane in (*self._shared, *self._own)]
+        started = [executor for executor in executors if executor is not None]
+        wait([executor.submit(connections.close_all) for executor in started], timeout_s)
+        for executor in started:
+            executor.shutdown(wait=False)
 
 
 def enter(lane: Lane, variables: Context) -> None:

@@ -1,5 +1,6 @@
 """Spans of jobs and loops, with the OpenTelemetry SDK. Spec: contract 32.2."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ from jobs.services.enqueue.enqueue_each import enqueue_each
 from jobs.services.outcome.nack import Nack
 from jobs.services.read.show import show
 from jobs.worker.chain import Steps
-from jobs.worker.execution import execute
+from jobs.worker.execution import execute, execute_on_loop
 from tests.conftest import ROOT
 from tests.factories import DraftFactory, JobFactory
 from tests.processes import until
@@ -157,9 +158,7 @@ def test_refused_jobs_have_spans_that_failed(exported: Exported) -> None:
 
 
 @spec("contract 32.2")
-def test_an_attempt_is_linked_to_its_producer_and_no_child(
-    exported: Exported, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_attempt_is_linked_to_its_producer_and_no_child(exported: Exported) -> None:
     job = JobFactory.create(type="mail.send", queue="mail", meta={"traceparent": PARENT})
     exported.clear()
     seen = []
@@ -188,9 +187,26 @@ def test_an_attempt_is_linked_to_its_producer_and_no_child(
 
 
 @spec("contract 32.2")
-def test_a_failed_attempt_tells_what_failed_but_no_message(
-    exported: Exported, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_coroutine_runs_inside_the_span_of_its_attempt(exported: Exported) -> None:
+    JobFactory.create(type="mail.send", queue="mail")
+    (job,) = fetch(FetchRequest(("mail",), worker_id="w1")).jobs
+    exported.clear()
+    seen = []
+
+    async def handler(_context: Context) -> None:
+        seen.append(trace.get_current_span().get_span_context().span_id)
+
+    steps = Steps(handler, on_loop=True, in_thread=False)
+    asyncio.run(execute_on_loop(Context(job, "w1"), steps, lambda: False))
+
+    (span,) = exported.get_finished_spans()
+    assert (span.name, seen) == ("mail process", [span.context.span_id])
+    assert span.attributes is not None
+    assert span.attributes["ojs.job.state"] == "completed"
+
+
+@spec("contract 32.2")
+def test_a_failed_attempt_tells_what_failed_but_no_message(exported: Exported) -> None:
     JobFactory.create(queue="mail", meta={"traceparent": "none"})
     exported.clear()
 

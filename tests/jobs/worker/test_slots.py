@@ -1,12 +1,15 @@
 """The threads that run handlers, and attempts of a job that the worker claimed again."""
 
+import threading
 from dataclasses import replace
 from typing import NoReturn
 
 import pytest
 
+from jobs import handlers as registered_handlers
 from jobs.domain.job import Job
-from jobs.handlers import Context, JobTimeout
+from jobs.handlers import Context, JobTimeout, current_job
+from jobs.handlers import job as register
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
 from jobs.worker import slots as module
@@ -16,8 +19,15 @@ from jobs.worker.in_flight import InFlight
 from jobs.worker.slots import Slots
 from tests.jobs.worker import ojs_jobs as handlers
 from tests.jobs.worker.conftest import Answers
+from tests.processes import DEADLINE_S, until
 
 pytestmark = pytest.mark.usefixtures("store")
+
+
+@pytest.fixture(autouse=True)
+def registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test register handlers of its own."""
+    monkeypatch.setattr(registered_handlers, "_registry", dict(registered_handlers._registry))
 
 
 @pytest.fixture
@@ -110,3 +120,76 @@ def test_an_attempt_that_was_answered_is_not_answered_again(
 
     assert answers.sent == []
     assert in_flight.count() == 0
+
+
+def test_threads_start_as_they_are_needed(answers: Answers, job: Job) -> None:
+    in_flight = InFlight(3, lambda: None)
+    slots = Slots(3, in_flight, answers, EventLoop(in_flight))
+    met, let_go = threading.Barrier(3), threading.Event()
+
+    def handler() -> None:
+        met.wait(DEADLINE_S)
+        assert let_go.wait(DEADLINE_S)
+
+    register("a.one")(handler)
+    before = set(threading.enumerate())
+
+    def started() -> list[threading.Thread]:
+        return [thread for thread in threading.enumerate() if thread not in before]
+
+    slots.start()
+    try:
+        assert len(started()) == 1
+        in_flight.add([Context(replace(job, id=str(n), type="a.one"), "w1") for n in range(2)])
+        met.wait(DEADLINE_S)
+        until(lambda: len(started()) == 3)
+    finally:
+        let_go.set()
+        threads = started()
+        slots.end()
+    for thread in threads:
+        thread.join(DEADLINE_S)
+    assert len(answers.sent) == 2
+
+
+def test_a_coroutine_keeps_its_slot_until_its_outcome_is_committed(
+    answers: Answers, job: Job
+) -> None:
+    in_flight = InFlight(1, lambda: None)
+    event_loop = EventLoop(in_flight)
+    slots = Slots(1, in_flight, answers, event_loop)
+    begun: list[str] = []
+
+    async def handler() -> None:
+        begun.append(current_job().job.id)
+
+    register("a.one")(handler)
+    in_flight.add([Context(replace(job, id=str(n), type="a.one"), "w1") for n in range(2)])
+    slots.start()
+    try:
+        until(lambda: len(answers.then) == 1)
+        assert (begun, in_flight.count()) == (["0"], 2)
+        answers.then[0]()
+        until(lambda: len(answers.then) == 2)
+        assert (begun, in_flight.count()) == (["0", "1"], 1)
+    finally:
+        slots.end()
+        event_loop.stop(DEADLINE_S)
+
+
+def test_an_idempotent_coroutine_frees_its_slot_at_once(answers: Answers, job: Job) -> None:
+    in_flight = InFlight(1, lambda: None)
+    event_loop = EventLoop(in_flight)
+    slots = Slots(1, in_flight, answers, event_loop)
+
+    async def handler() -> None: ...
+
+    register("a.one", idempotent=True)(handler)
+    in_flight.add([Context(replace(job, id=str(n), type="a.one"), "w1") for n in range(5)])
+    slots.start()
+    try:
+        until(lambda: in_flight.count() == 0)
+        assert [waits for _, waits in answers.sent] == [False] * 5
+    finally:
+        slots.end()
+        event_loop.stop(DEADLINE_S)
