@@ -129,7 +129,7 @@ class EventLoop:
                 loop.run_forever()
                 is_over = True
             except BaseException:  # SystemExit of a task that a handler left behind
-                logger.exception("loop.interrupted")
+                logger.exception("event_loop.interrupted")
         loop.close()
 
     def _begin(self, attempt: Attempt) -> None:

@@ -87,7 +87,7 @@ class Timeouts:
             entry = self._event_loop.current()
             job = entry.context.job if entry else None
             facts = {"job_id": job and job.id, "job_type": job and job.type}
-            logger.warning("loop.blocked", extra={**facts, "line": self._event_loop.line()})
+            logger.warning("event_loop.blocked", extra={**facts, "line": self._event_loop.line()})
 
     def _give_up_current(self, blocked_s: float) -> None:
         """Answer for the attempt that blocks the event loop, even if its own time is not over."""

@@ -165,7 +165,7 @@ def test_a_task_that_was_left_behind_does_not_end_the_loop(
     attempts.start(handler).outcome()
 
     assert attempts.start(after).result() == "alive"
-    assert "loop.interrupted" in caplog.messages
+    assert "event_loop.interrupted" in caplog.messages
 
 
 @pytest.mark.usefixtures("store")

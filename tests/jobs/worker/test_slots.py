@@ -140,7 +140,9 @@ def test_threads_start_as_they_are_needed(answers: Answers, job: Job) -> None:
     slots.start()
     try:
         assert len(started()) == 1
-        in_flight.add([Context(replace(job, id=str(n), type="a.one"), "w1") for n in range(2)])
+        in_flight.add(
+            [Context(replace(job, id=str(n), type="a.one", args="[]"), "w1") for n in range(2)]
+        )
         met.wait(DEADLINE_S)
         until(lambda: len(started()) == 3)
     finally:
@@ -164,7 +166,9 @@ def test_a_coroutine_keeps_its_slot_until_its_outcome_is_committed(
         begun.append(current_job().job.id)
 
     register("a.one")(handler)
-    in_flight.add([Context(replace(job, id=str(n), type="a.one"), "w1") for n in range(2)])
+    in_flight.add(
+        [Context(replace(job, id=str(n), type="a.one", args="[]"), "w1") for n in range(2)]
+    )
     slots.start()
     try:
         until(lambda: len(answers.then) == 1)
@@ -185,7 +189,9 @@ def test_an_idempotent_coroutine_frees_its_slot_at_once(answers: Answers, job: J
     async def handler() -> None: ...
 
     register("a.one", idempotent=True)(handler)
-    in_flight.add([Context(replace(job, id=str(n), type="a.one"), "w1") for n in range(5)])
+    in_flight.add(
+        [Context(replace(job, id=str(n), type="a.one", args="[]"), "w1") for n in range(5)]
+    )
     slots.start()
     try:
         until(lambda: in_flight.count() == 0)

@@ -216,7 +216,7 @@ def test_a_coroutine_that_blocks_the_loop_ends_with_the_first_that_is_late(
     assert messages[0] == "the job ran longer than 1000 ms"
     assert "blocked the event loop for 3000 ms" in messages[1]
     assert attempts.directives.must_leave
-    (blocked,) = [record for record in caplog.records if record.message == "loop.blocked"]
+    (blocked,) = [record for record in caplog.records if record.message == "event_loop.blocked"]
     assert (blocked.job_type, blocked.line[-7:]) == ("a.n1", "in wait")  # type: ignore[attr-defined]
 
 
