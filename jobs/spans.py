@@ -5,7 +5,9 @@ and goes on. This module exports nothing: the operator's SDK does.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache, wraps
+from inspect import iscoroutinefunction
 from time import monotonic, time_ns
 from typing import Any, TypeVar, cast
 
@@ -66,33 +68,32 @@ def are_made() -> bool:
 
 
 def consuming(execute: Function) -> Function:
-    """Run an attempt in a span `{queue} process`, linked to the job's producer."""
+    """Run an attempt in a span `{queue} process`, linked to the job's producer.
+
+    `execute` is a function or a coroutine function; its first argument is the job's context.
+    """
     if not IS_THERE:
         return execute
 
+    if iscoroutinefunction(execute):
+
+        @wraps(execute)
+        async def traced_async(context: Any, *arguments: Any) -> Any:
+            tracer = _tracer()
+            if tracer is None:
+                return await execute(context, *arguments)
+            with _consumed(tracer, context) as span:
+                return _record_end(span, await execute(context, *arguments))
+
+        return cast(Function, traced_async)
+
     @wraps(execute)
-    def traced(context: Any) -> Any:
+    def traced(context: Any, *arguments: Any) -> Any:
         tracer = _tracer()
         if tracer is None:
-            return execute(context)
-        job: Job = context.job
-        facts = _facts(job, "process") | {
-            "ojs.job.id": job.id,
-            "ojs.job.attempt": job.attempt,
-            "ojs.job.state": State.ACTIVE.value,
-            "ojs.worker.id": context.worker_id,
-        }
-        with tracer.start_as_current_span(
-            f"{job.queue} process", Context(), SpanKind.CONSUMER, facts, _links(job),
-            record_exception=False, set_status_on_exception=False,
-        ) as span:  # fmt: skip
-            outcome = execute(context)
-            error = getattr(outcome, "error", None)  # of a Nack
-            if error:
-                _fail(span, error["type"])
-            else:
-                span.set_attribute("ojs.job.state", State.COMPLETED.value)
-            return outcome
+            return execute(context, *arguments)
+        with _consumed(tracer, context) as span:
+            return _record_end(span, execute(context, *arguments))
 
     return cast(Function, traced)
 
@@ -163,6 +164,30 @@ def _produced(tracer: "Tracer", draft: JobDraft, caller: Caller) -> "Span":
         w3c.inject(carrier, trace.set_span_in_context(span))
         draft.meta = {**draft.meta, **carrier}
     return span
+
+
+def _consumed(tracer: "Tracer", context: Any) -> "AbstractContextManager[Span]":
+    """Begin the span of an attempt, which is the current one in the block."""
+    job: Job = context.job
+    facts = _facts(job, "process") | {
+        "ojs.job.id": job.id,
+        "ojs.job.attempt": job.attempt,
+        "ojs.job.state": State.ACTIVE.value,
+        "ojs.worker.id": context.worker_id,
+    }
+    return tracer.start_as_current_span(
+        f"{job.queue} process", Context(), SpanKind.CONSUMER, facts, _links(job),
+        record_exception=False, set_status_on_exception=False,
+    )  # fmt: skip
+
+
+def _record_end(span: "Span", outcome: Any) -> Any:
+    error = getattr(outcome, "error", None)  # of a Nack
+    if error:
+        _fail(span, error["type"])
+    else:
+        span.set_attribute("ojs.job.state", State.COMPLETED.value)
+    return outcome
 
 
 def _record_outcome(span: "Span", outcome: Job | OJSError | None) -> None:

@@ -52,6 +52,9 @@ class Reporter(Protocol):
     def report(self, context: "Context", report: Report) -> None:
         """Send a report of progress to the server."""
 
+    async def areport(self, context: "Context", report: Report) -> None:
+        """Send a report as `report` does, without blocking the event loop."""
+
 
 @dataclass(slots=True)
 class Context:
@@ -137,6 +140,17 @@ class Context:
         """
         if self.reporter is not None:
             self.reporter.report(self, Report(fraction, message, data, checkpoint))
+
+    async def aprogress(
+        self,
+        fraction: float | None = None,
+        message: str | None = None,
+        data: Any = None,
+        checkpoint: Any = None,
+    ) -> None:
+        """Report progress as `progress` does, from a coroutine."""
+        if self.reporter is not None:
+            await self.reporter.areport(self, Report(fraction, message, data, checkpoint))
 
 
 def current_job() -> Context:

@@ -12,12 +12,11 @@
 Handlers live in a module `ojs_jobs` of any installed app; `runworker` imports them all.
 """
 
-import inspect
 from collections.abc import Callable, Coroutine
 from functools import update_wrapper
 from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, overload
 
-from ojs_tasks.handlers import AsyncHandler, Errors, SyncHandler
+from ojs_tasks.handlers import AsyncHandler, Errors, SyncHandler, is_async
 from ojs_tasks.ranges import parse_range
 from ojs_tasks.registry import register
 from ojs_tasks.server import check
@@ -66,7 +65,7 @@ def job(
     check({**members, "type": type, "args": []})
 
     def decorate(function: Callable[..., Any], /) -> Any:
-        kind = AsyncHandler if inspect.iscoroutinefunction(function) else SyncHandler
+        kind = AsyncHandler if is_async(function) else SyncHandler
         handler: Any = kind(
             function, type, members, idempotent, versions, accept_unversioned,
             tuple(autoretry_for), tuple(dont_retry_for),

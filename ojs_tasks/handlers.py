@@ -1,6 +1,7 @@
 """`Handler`: a function that runs the jobs of one type, and enqueues them."""
 
 import inspect
+import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -11,6 +12,11 @@ from ojs_tasks.ranges import ANY, Range, parse_range
 from ojs_tasks.signatures import Dropped, Signature
 from ojs_tasks.term_types import Terms
 from ojs_tasks.terms import with_terms
+
+if sys.version_info >= (3, 12):
+    from inspect import iscoroutinefunction
+else:  # there this one alone knows functions that asgiref's markcoroutinefunction marked
+    from asyncio import iscoroutinefunction
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -103,6 +109,11 @@ class AsyncHandler(Handler[P, R]):
         """Return the function's coroutine. It creates no job."""
         coroutine: Coroutine[Any, Any, R] = self.function(*args, **kwargs)
         return coroutine
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Return whether a call of the function returns a coroutine, as far as its definition says."""
+    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
 @lru_cache(maxsize=4096)

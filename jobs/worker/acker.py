@@ -1,15 +1,15 @@
 """Send the outcomes of attempts in batches, and never lose one.
 
-A handler thread waits until its outcome is committed before it takes another job. So a crash
-repeats at most one finished job per thread. Under load the waiting outcomes share statements. Only
-handlers marked `idempotent` go on at once, and a crash may repeat their latest batch.
+A slot runs its next job when the outcome of the last one is committed. So a crash repeats at most
+one finished job per slot. Under load the waiting outcomes share statements. Only handlers marked
+`idempotent` free their slot at once, and a crash may repeat their latest batch.
 """
 
 import logging
 import threading
-from _thread import LockType, allocate_lock
+from _thread import allocate_lock
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from time import monotonic
 
@@ -26,13 +26,14 @@ logger = logging.getLogger("ojs.worker")
 
 MOST = 500  # outcomes per statement
 FULL = 250  # outcomes that are sent at once
-LINGER_S = 0.005  # how long outcomes without a waiting thread may gather
+LINGER_S = 0.005  # how long outcomes that no slot waits for may gather
 BUSY = 25  # outcomes of a batch after which the next batch may gather for longer
 LONGEST_LINGER_S = 0.02
 RETRY_S, LONGEST_RETRY_S = 0.5, 4.0
 BACKLOG = 2000  # unsent outcomes before idempotent handlers wait, too
 
 Outcome = Ack | Nack
+Then = Callable[[], object]  # runs in the acker's thread when the outcome is committed
 
 
 class Acker:
@@ -41,9 +42,9 @@ class Acker:
     def __init__(self) -> None:
         """Prepare; `start` starts the thread."""
         self._changed = threading.Condition()
-        self._waiting: deque[tuple[Outcome, LockType | None]] = deque()
+        self._waiting: deque[tuple[Outcome, Then | None]] = deque()
         self._wanted: float = inf  # the thread waits for so many outcomes
-        self._has_waiter = False  # a handler thread waits for an outcome in `_waiting`
+        self._has_waiter = False  # a slot waits for an outcome in `_waiting`
         self._over = False
         self._sending = 0
         self._attempts = Attempts(logger, "ack.delayed", RETRY_S, LONGEST_RETRY_S)
@@ -58,11 +59,8 @@ class Acker:
         if wait:
             sent = allocate_lock()
             sent.acquire()
-            with self._changed:
-                self._waiting.append((outcome, sent))
-                self._has_waiter = True
-                self._changed.notify_all()
-            sent.acquire()  # the acker releases it
+            self.send_then(outcome, sent.release)
+            sent.acquire()
             return
         # Without the lock: the acker sets `_wanted` before it looks at the outcomes.
         self._waiting.append((outcome, None))
@@ -75,6 +73,17 @@ class Acker:
                 self._changed.notify_all()
             if count > BACKLOG:
                 self._changed.wait_for(lambda: len(self._waiting) <= BACKLOG)
+
+    def send_then(self, outcome: Outcome, then: Then) -> None:
+        """Queue an outcome without waiting; `then` runs when it is committed."""
+        with self._changed:
+            self._waiting.append((outcome, then))
+            self._has_waiter = True
+            self._changed.notify_all()
+
+    def is_behind(self) -> bool:
+        """Return whether `send` would wait even for an idempotent handler."""
+        return len(self._waiting) > BACKLOG
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until all queued outcomes are sent; returns whether they were."""
@@ -97,16 +106,16 @@ class Acker:
         while batch := self._take(linger_s):
             linger_s = LONGEST_LINGER_S if len(batch) >= BUSY else LINGER_S
             self._send_until_done([outcome for outcome, _ in batch])
-            for _, sent in batch:
-                if sent:
-                    sent.release()
+            for _, then in batch:
+                if then is not None:
+                    then()
             with self._changed:
                 self._sending = 0
                 self._changed.notify_all()
         connection.close()
 
-    def _take(self, linger_s: float) -> list[tuple[Outcome, LockType | None]]:
-        """Wait for outcomes, and let outcomes without a waiting thread gather; none: the end."""
+    def _take(self, linger_s: float) -> list[tuple[Outcome, Then | None]]:
+        """Wait for outcomes, and let outcomes that no slot waits for gather; none: the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._has(1))
             self._changed.wait_for(lambda: self._has(FULL), linger_s)
@@ -114,7 +123,7 @@ class Acker:
             count = min(MOST, len(self._waiting))
             self._sending = count
             batch = [self._waiting.popleft() for _ in range(count)]
-            self._has_waiter = any(sent for _, sent in self._waiting)
+            self._has_waiter = any(then is not None for _, then in self._waiting)
             return batch
 
     def _has(self, wanted: int) -> bool:

@@ -1,8 +1,8 @@
 """Run one worker process: connect its parts, start its threads, and drain it at the end.
 
-The main thread claims; `concurrency` threads run handlers; one thread acks; one heartbeats; one
-watches timeouts. At the end the running handlers get time to finish. The process gives the other
-jobs back without a failure.
+The main thread claims; `concurrency` slots run handlers, in threads or on the event loop; one
+thread acks; one heartbeats; one watches timeouts. At the end the running handlers get time to
+finish. The process gives the other jobs back without a failure.
 """
 
 import logging
@@ -20,6 +20,7 @@ from jobs.worker.acker import Acker
 from jobs.worker.claimer import Claimer
 from jobs.worker.config import WorkerConfig
 from jobs.worker.directives import Directives
+from jobs.worker.event_loop import EventLoop
 from jobs.worker.heartbeats import Heartbeats
 from jobs.worker.in_flight import InFlight
 from jobs.worker.returns import Returns
@@ -30,6 +31,7 @@ from jobs.worker.waits import Waits
 logger = logging.getLogger("ojs.worker")
 
 LEAVE_S: Final = 5.0  # how long other handlers may go on in a process that must be replaced
+CANCEL_S: Final = 1.0  # how long cancelled coroutines may clean up after the grace period
 DRAIN_LOG_S: Final = 5.0  # how often the number of jobs left is logged
 
 CLEAN, UNFINISHED, REPLACE = 0, 1, 75  # exit codes; the parent starts a new process after REPLACE
@@ -45,8 +47,9 @@ class Engine:
         self.in_flight = InFlight(config.concurrency, self._claim_soon)
         self.acker = Acker()
         self.returns = Returns(config.worker_id, self.in_flight, self.acker)
-        self.slots = Slots(config.concurrency, self.in_flight, self.acker)
-        self.timeouts = Timeouts(self.in_flight, self.acker, self.directives)
+        self.event_loop = EventLoop(self.in_flight)
+        self.slots = Slots(config.concurrency, self.in_flight, self.acker, self.event_loop)
+        self.timeouts = Timeouts(self.in_flight, self.acker, self.directives, self.event_loop)
         self.heartbeats = Heartbeats(config, self.in_flight, self.directives, self.waits)
         self.claimer = Claimer(
             config, self.in_flight, self.returns, directives=self.directives, waits=self.waits
@@ -74,12 +77,13 @@ class Engine:
         grace = LEAVE_S if self.directives.must_leave else conf().shutdown_grace_ms / 1000
         self._await_held(monotonic() + grace)
         left = self.in_flight.abandon()
+        self.timeouts.stop()
+        self.event_loop.stop(CANCEL_S)
         self.returns.give_back(left)
         self.acker.stop(grace)
-        self.timeouts.stop()
         self.heartbeats.stop()  # its reports must not follow the last one
         self._say_goodbye()
-        self.in_flight.end_threads()
+        self.slots.end()
         if self.directives.must_leave:
             return REPLACE
         return UNFINISHED if left else CLEAN

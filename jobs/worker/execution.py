@@ -1,9 +1,11 @@
 """Run one attempt: middleware, handler, outcome. Spec: contract 12.2."""
 
 import traceback
-from collections.abc import Callable
-from functools import cache, partial
+from asyncio import CancelledError
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from asgiref.sync import async_to_sync
 
 from jobs import spans
 from jobs.conf import conf
@@ -11,80 +13,69 @@ from jobs.domain.errors import InvalidPayload, ResultTooLarge
 from jobs.domain.outcome import retry
 from jobs.domain.wire import jsonio
 from jobs.domain.wire.bounds import MAX_INTERVAL_MS
-from jobs.middleware import Wrapper, execution_chain
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
+from jobs.worker.chain import Steps, steps_for
 from ojs_tasks.context import Context, run_as_current
 from ojs_tasks.exceptions import JobTimeout, Retry
-from ojs_tasks.handlers import Handler
 from ojs_tasks.registry import handler_of
-
-Step = Callable[[Context], Any]
-
-
-@cache
-def chain() -> Step:
-    """Return the handler call wrapped in the configured middleware, the first outermost."""
-    step: Step = _call
-    for link in reversed(execution_chain().fix()):
-        step = partial(_wrapped, link.wrapper, step)
-    return step
-
-
-def _wrapped(wrapper: Wrapper, following: Step, context: Context) -> Any:
-    return wrapper(context, following)
-
-
-def _call(context: Context) -> Any:
-    handler = _handler(context)
-    args = context.job.args
-    returned = handler.run(jsonio.loads(args.encode() if isinstance(args, str) else args))
-    if returned is not None:
-        context.result = returned
-    return context.result
-
-
-def _handler(context: Context) -> Handler[Any, Any]:
-    job = context.job
-    handler = handler_of(job)
-    if handler is None:
-        of_version = "" if job.version is None else f" in version {job.version}"
-        raise HandlerNotFound(f"no handler for job type {job.type!r}{of_version}")
-    return handler
-
-
-class HandlerNotFound(Exception):
-    """This project has no handler of the job's type; another worker may."""
-
-    code = "handler_not_found"
 
 
 @spans.consuming
-def execute(context: Context) -> Ack | Nack:
-    """Run an attempt to its end and return the answer for it."""
-    job = context.job
+def execute(context: Context, steps: Steps | None = None) -> Ack | Nack:
+    """Run an attempt in this thread to its end, and return the answer for it.
+
+    Coroutines run on an event loop that ends with the attempt.
+    """
     try:
-        result = run_as_current(context, chain())
-        encoded = None if result is None else _encode(result)
-    except JobTimeout as problem:
-        context.raised = problem
-        return timed_out(context)
-    except (InvalidPayload, ResultTooLarge) as problem:
-        context.raised = problem
-        return failed(context, retry.server_error("invalid_result", problem.message))
+        steps = steps or steps_for(handler_of(context.job))
+        run = async_to_sync(steps.run) if steps.on_loop else steps.run
+        return _completed(context, run_as_current(context, run))
     except BaseException as problem:  # any exception is the outcome, also SystemExit
-        context.raised = problem
-        return failed(context, {**describe(problem), **_retrying(context, problem)})
-    return Ack(job.id, encoded, context.worker_id, job.attempt)
+        return _ended_by(problem, context)
+
+
+@spans.consuming
+async def execute_on_loop(
+    context: Context, steps: Steps, is_late: Callable[[], bool]
+) -> Ack | Nack:
+    """Run an attempt as a task of the event loop; `is_late`: it was cancelled by its timeout."""
+    try:
+        return _completed(context, await steps.run(context))
+    except BaseException as problem:
+        if isinstance(problem, CancelledError) and is_late():
+            context.raised = problem
+            return timed_out(context)
+        return _ended_by(problem, context)
+
+
+def _completed(context: Context, result: Any) -> Ack:
+    encoded = None if result is None else _encode(result)
+    return Ack(context.job.id, encoded, context.worker_id, context.job.attempt)
+
+
+def _ended_by(problem: BaseException, context: Context) -> Nack:
+    context.raised = problem
+    if isinstance(problem, JobTimeout):
+        return timed_out(context)
+    if isinstance(problem, InvalidPayload | ResultTooLarge):
+        return failed(context, retry.server_error("invalid_result", problem.message))
+    return failed(context, {**describe(problem), **_retrying(context, problem)})
 
 
 def _retrying(context: Context, problem: BaseException) -> dict[str, Any]:
-    """Return the members of an error that decide about its retry."""
-    if isinstance(problem, Retry):
-        after_ms = problem.after_ms
+    """Return the members of an error that decide about its retry.
+
+    A group is retried if each of its exceptions would be.
+    """
+    leaves = list(_leaves(problem))
+    if len(leaves) == 1 and isinstance(leaves[0], Retry):
+        after_ms = leaves[0].after_ms
         return {} if after_ms is None else {"retry_after_ms": min(after_ms, MAX_INTERVAL_MS)}
     handler = handler_of(context.job)
-    return {} if handler is None or handler.retries(problem) else {"retryable": False}
+    if handler is None or all(isinstance(one, Retry) or handler.retries(one) for one in leaves):
+        return {}
+    return {"retryable": False}
 
 
 def _encode(result: Any) -> bytes:
@@ -114,21 +105,47 @@ def timed_out(context: Context) -> Nack:
 def describe(problem: BaseException) -> dict[str, Any]:
     """Turn an exception into a job error: class name, message, innermost frames last.
 
-    Never raises: exceptions may have any text, or none, and a `code` of any type.
+    A group with one exception, such as that of a TaskGroup, is described as this exception. Never
+    raises: exceptions may have any text, or none, and a `code` of any type.
     """
-    frames = [
-        _storable(f"{frame.filename}:{frame.lineno} in {frame.name}")
-        for frame in traceback.extract_tb(problem.__traceback__)
-    ]
+    leaves = list(_leaves(problem))
+    frames = _frames(problem)
+    if leaves != [problem]:
+        frames += [frame for leaf in leaves for frame in _frames(leaf)]
+    if len(leaves) == 1:
+        problem = leaves[0]
     code = getattr(problem, "code", None)
     return retry.normalise_error(
         {
             "type": type(problem).__name__,
             "code": (_storable(code) if isinstance(code, str) else "") or "handler_error",
-            "message": _text_of(problem) or type(problem).__name__,
+            "message": _message(problem, leaves),
             "backtrace": frames[-retry.MAX_FRAMES :],
         }
     )
+
+
+def _leaves(problem: BaseException) -> Iterator[BaseException]:
+    """Yield the exceptions of a group and of the groups in it; otherwise the exception itself."""
+    if isinstance(problem, BaseExceptionGroup):
+        for inner in problem.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield problem
+
+
+def _frames(problem: BaseException) -> list[str]:
+    return [
+        _storable(f"{frame.filename}:{frame.lineno} in {frame.name}")
+        for frame in traceback.extract_tb(problem.__traceback__)
+    ]
+
+
+def _message(problem: BaseException, leaves: list[BaseException]) -> str:
+    text = _text_of(problem) or type(problem).__name__
+    if len(leaves) > 1:
+        text += ": " + "; ".join(f"{type(leaf).__name__}: {_text_of(leaf)}" for leaf in leaves)
+    return text
 
 
 def _text_of(problem: BaseException) -> str:

@@ -3,10 +3,12 @@
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Final
 
+from jobs.worker.chain import Place
 from jobs.worker.pace import Pace
 from ojs_tasks.context import ClaimedJob, Context
 
@@ -16,10 +18,10 @@ AHEAD_S: Final = 0.1  # work to hold when jobs are short; a claim takes some mil
 
 @dataclass(slots=True)
 class Running:
-    """One attempt in a thread."""
+    """One attempt, in a thread or on the event loop."""
 
     context: Context
-    thread_id: int
+    places: list[Place]  # where it executes, the innermost last; empty: not yet on the event loop
     until: float  # monotonic: the end of its execution time
     warned: bool = False
     answered: bool = False
@@ -32,7 +34,7 @@ class InFlight:
         """Begin with no job; `on_low` runs when a job ended and the next claim is due."""
         self._lock = threading.Lock()
         self._held: dict[str, Context] = {}  # every job claimed and not yet answered
-        self._running: dict[int, Running] = {}  # by thread
+        self._running: dict[int, Running] = {}  # by the id of its context
         self._todo: SimpleQueue[Context | None] = SimpleQueue()
         self._concurrency = concurrency
         self._on_low = on_low
@@ -112,12 +114,32 @@ class InFlight:
             with self._lock:
                 if self._held.get(job.id) is not context:  # given back or claimed again meanwhile
                     continue
-                entry = Running(context, threading.get_ident(), monotonic() + job.timeout_ms / 1000)
-                self._running[entry.thread_id] = entry
+                until = monotonic() + job.timeout_ms / 1000
+                entry = Running(context, [threading.get_ident()], until)
+                self._running[id(context)] = entry
                 if self._begins is not None:
                     self._begins.set()
                 return entry
         return None
+
+    def hand_over(self, entry: Running) -> None:
+        """Take an attempt from this thread for the event loop; its time begins there."""
+        with self._lock:
+            entry.places.clear()
+            entry.until = inf
+
+    def enter(self, entry: Running, place: Place) -> bool:
+        """Note that an attempt on the event loop goes on in a place; False: its time is over."""
+        with self._lock:
+            if entry.until == inf:
+                entry.until = monotonic() + entry.context.job.timeout_ms / 1000
+            entry.places.append(place)
+            return not entry.warned
+
+    def leave(self, entry: Running) -> None:
+        """Note that an attempt has left the place that it entered last."""
+        with self._lock:
+            entry.places.pop()
 
     def is_busy(self) -> bool:
         """Return whether an attempt runs."""
@@ -143,7 +165,7 @@ class InFlight:
     def finish(self, entry: Running) -> bool:
         """Remove it from the running attempts; returns whether it was answered already."""
         with self._lock:
-            self._running.pop(entry.thread_id, None)
+            self._running.pop(id(entry.context), None)
             return entry.answered
 
     def late(self, now: float) -> list[Running]:
@@ -152,24 +174,34 @@ class InFlight:
             return [entry for entry in self._running.values() if entry.until <= now]
 
     def expire(
-        self, entry: Running, now: float, stuck_s: float, warn: Callable[[int], None]
+        self, entry: Running, now: float, stuck_s: float, warn: Callable[[Running], None]
     ) -> bool:
         """Warn a late attempt once; `stuck_s` after its time mark it as answered.
 
         Returns whether the caller has to answer it. The lock lets no attempt end between the check
-        and the call of `warn` with its thread.
+        and the call of `warn`.
         """
         with self._lock:
-            if self._running.get(entry.thread_id) is not entry or entry.answered:
+            if not self._is_open(entry) or entry.until > now:
                 return False
             if not entry.warned:
                 entry.warned = True
-                warn(entry.thread_id)
+                warn(entry)
                 return False
             if now < entry.until + stuck_s:
                 return False
             entry.answered = True
             return True
+
+    def take_answer(self, entry: Running) -> bool:
+        """Mark an attempt as answered; returns whether the caller has to answer it."""
+        with self._lock:
+            is_open = self._is_open(entry)
+            entry.answered = True
+            return is_open
+
+    def _is_open(self, entry: Running) -> bool:
+        return self._running.get(id(entry.context)) is entry and not entry.answered
 
     def surplus(self) -> list[ClaimedJob]:
         """Take the latest jobs that wait for a thread, if the threads no longer end jobs.

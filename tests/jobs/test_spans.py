@@ -1,5 +1,6 @@
 """Spans of jobs and loops, with the OpenTelemetry SDK. Spec: contract 32.2."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,8 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.enqueue_each import enqueue_each
 from jobs.services.outcome.nack import Nack
 from jobs.services.read.show import show
-from jobs.worker.execution import execute
+from jobs.worker.chain import Steps
+from jobs.worker.execution import execute, execute_on_loop
 from ojs_tasks import Context
 from tests.conftest import ROOT
 from tests.factories import DraftFactory, JobFactory
@@ -69,11 +71,10 @@ def meta_of(job_id: str) -> dict[str, Any]:
     return dict(orjson.loads(show(job_id).meta))
 
 
-def run_one(handler: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def run_one(handler: Any) -> Any:
     """Claim the only job and run it by `handler`."""
     (job,) = fetch(FetchRequest(("mail",), worker_id="w1")).jobs
-    monkeypatch.setattr("jobs.worker.execution.chain", lambda: handler)
-    return execute(Context(job, "w1"))
+    return execute(Context(job, "w1"), Steps(handler, on_loop=False, in_thread=True))
 
 
 @spec("contract 32.2")
@@ -157,9 +158,7 @@ def test_refused_jobs_have_spans_that_failed(exported: Exported) -> None:
 
 
 @spec("contract 32.2")
-def test_an_attempt_is_linked_to_its_producer_and_no_child(
-    exported: Exported, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_attempt_is_linked_to_its_producer_and_no_child(exported: Exported) -> None:
     job = JobFactory.create(type="mail.send", queue="mail", meta={"traceparent": PARENT})
     exported.clear()
     seen = []
@@ -167,7 +166,7 @@ def test_an_attempt_is_linked_to_its_producer_and_no_child(
     def handler(_context: Context) -> None:
         seen.append(trace.get_current_span().get_span_context().span_id)
 
-    run_one(handler, monkeypatch)
+    run_one(handler)
 
     (span,) = exported.get_finished_spans()
     assert (span.name, span.kind, span.parent) == ("mail process", SpanKind.CONSUMER, None)
@@ -188,16 +187,33 @@ def test_an_attempt_is_linked_to_its_producer_and_no_child(
 
 
 @spec("contract 32.2")
-def test_a_failed_attempt_tells_what_failed_but_no_message(
-    exported: Exported, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_coroutine_runs_inside_the_span_of_its_attempt(exported: Exported) -> None:
+    JobFactory.create(type="mail.send", queue="mail")
+    (job,) = fetch(FetchRequest(("mail",), worker_id="w1")).jobs
+    exported.clear()
+    seen = []
+
+    async def handler(_context: Context) -> None:
+        seen.append(trace.get_current_span().get_span_context().span_id)
+
+    steps = Steps(handler, on_loop=True, in_thread=False)
+    asyncio.run(execute_on_loop(Context(job, "w1"), steps, lambda: False))
+
+    (span,) = exported.get_finished_spans()
+    assert (span.name, seen) == ("mail process", [span.context.span_id])
+    assert span.attributes is not None
+    assert span.attributes["ojs.job.state"] == "completed"
+
+
+@spec("contract 32.2")
+def test_a_failed_attempt_tells_what_failed_but_no_message(exported: Exported) -> None:
     JobFactory.create(queue="mail", meta={"traceparent": "none"})
     exported.clear()
 
     def handler(_context: Context) -> None:
         raise ValueError(HIDDEN)
 
-    assert isinstance(run_one(handler, monkeypatch), Nack)
+    assert isinstance(run_one(handler), Nack)
 
     (span,) = exported.get_finished_spans()
     assert span.status.status_code is StatusCode.ERROR

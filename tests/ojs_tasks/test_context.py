@@ -1,5 +1,6 @@
 """The context of a running handler, without a worker."""
 
+import asyncio
 from dataclasses import dataclass
 
 import pytest
@@ -37,6 +38,10 @@ class Reports:
         """Keep a report."""
         self.kept.append((context.id, report))
 
+    async def areport(self, context: Context, report: Report) -> None:
+        """Keep a report of a coroutine."""
+        self.kept.append((f"{context.id} of a coroutine", report))
+
 
 def test_the_context_shows_the_job() -> None:
     context = Context(Claimed(), "w1")
@@ -56,8 +61,17 @@ def test_progress_goes_to_the_reporter_of_the_worker() -> None:
     assert reports.kept == [("1", Report(0.5, "half", None, [1]))]
 
 
+def test_progress_of_a_coroutine_goes_to_the_reporter_of_the_worker() -> None:
+    reports = Reports()
+
+    asyncio.run(Context(Claimed(), "w1", reporter=reports).aprogress(0.5, data={"rows": 1}))
+
+    assert reports.kept == [("1 of a coroutine", Report(0.5, None, {"rows": 1}))]
+
+
 def test_progress_without_a_reporter_is_dropped() -> None:
     Context(Claimed(), "w1").progress(0.5)
+    asyncio.run(Context(Claimed(), "w1").aprogress(0.5))
 
 
 def test_the_context_is_current_while_its_handler_runs() -> None:

@@ -1,9 +1,12 @@
 """`@job`: what it makes of functions, and what it refuses at import."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import pytest
+from asgiref.sync import markcoroutinefunction
 
 from jobs.domain.errors import OJSError
 from ojs_tasks import Discard, Retry, UnknownTerm, job
@@ -31,6 +34,37 @@ def test_a_call_of_an_asynchronous_handler_is_awaited() -> None:
     assert asyncio.run(double(4)) == 8
     assert isinstance(double, AsyncHandler)
     assert double.is_async
+
+
+class Sender:
+    """A handler that is an object."""
+
+    __name__ = "Sender"
+
+    async def __call__(self) -> int:
+        """Return a number."""
+        return 1
+
+
+@markcoroutinefunction
+def marked() -> Coroutine[Any, Any, int]:
+    """Return a coroutine, as functions of some decorators do."""
+    return Sender()()
+
+
+async def added(one: int, other: int) -> int:
+    """Return the sum."""
+    return one + other
+
+
+@pytest.mark.parametrize("function", [Sender(), marked, partial(added, 1, 0)])
+def test_whatever_returns_coroutines_by_its_definition_is_asynchronous(
+    function: Callable[[], Coroutine[Any, Any, int]],
+) -> None:
+    handler = job("a.one")(function)
+
+    assert isinstance(handler, AsyncHandler)
+    assert asyncio.run(handler()) == 1
 
 
 @pytest.mark.parametrize(

@@ -343,6 +343,7 @@ WHILE = {
     "jobs/worker/acker.py": THREAD,
     "jobs/worker/claimer.py": THREAD,
     "jobs/worker/engine.py": TIMED,
+    "jobs/worker/event_loop.py": THREAD,
     "jobs/worker/heartbeats.py": THREAD,
     "jobs/worker/in_flight.py": THREAD,
     "jobs/worker/notices.py": SHRINKS,

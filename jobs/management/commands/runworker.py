@@ -42,7 +42,9 @@ class Command(BaseCommand):
         parser.add_argument("--queues", help="comma-separated, in order; default: the handlers'")
         parser.add_argument("--pool", help="the pool this worker belongs to")
         parser.add_argument("--tenant", help="run only jobs of this tenant")
-        parser.add_argument("--concurrency", type=int, default=10, help="threads per process")
+        parser.add_argument(
+            "--concurrency", type=int, default=10, help="jobs that a process runs at once"
+        )
         parser.add_argument("--processes", type=int, default=1)
         parser.add_argument("--ready-file", help="file that exists while the worker takes jobs")
         parser.add_argument(

@@ -16,8 +16,10 @@ from jobs.domain.states import CODES, State, state_of
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
 from jobs.services.read.show import show
-from jobs.worker.acker import Acker
+from jobs.worker.acker import Acker, Then
 from jobs.worker.engine import Engine
+from ojs_tasks import registry
+from tests.jobs.worker.loops import Attempts
 from tests.processes import DEADLINE_S, kill_family, until
 
 Spawn = Callable[..., subprocess.Popen[bytes]]
@@ -137,10 +139,25 @@ class Answers(Acker):
         """Begin with no outcome."""
         super().__init__()
         self.sent: list[tuple[Ack | Nack, bool]] = []
+        self.then: list[Then] = []
 
     def send(self, outcome: Ack | Nack, *, wait: bool) -> None:
         """Keep an outcome, and whether its thread waits."""
         self.sent.append((outcome, wait))
+
+    def send_then(self, outcome: Ack | Nack, then: Then) -> None:
+        """Keep an outcome, and what follows its commit."""
+        self.sent.append((outcome, True))
+        self.then.append(then)
+
+
+@pytest.fixture
+def attempts(job: Job, answers: Answers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Attempts]:
+    """Return attempts on an event loop, with handlers that only the test registers."""
+    monkeypatch.setattr(registry, "_handlers", {})
+    made = Attempts(job, answers)
+    yield made
+    made.event_loop.stop(DEADLINE_S)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from jobs.services.dispatch.fetch import fetch
 from jobs.services.outcome.ack import Ack
 from jobs.services.read.show import show
 from jobs.worker import claimer as module
+from jobs.worker.chain import Steps
 from jobs.worker.config import WorkerConfig
 from jobs.worker.engine import Engine
 from ojs_tasks import Context
@@ -204,7 +205,7 @@ def test_while_a_handler_blocks_claims_acks_and_other_handlers_go_on(
     running: list[int] = []
     most: list[int] = []
 
-    def execute(context: Context) -> Ack:
+    def execute(context: Context, _steps: Steps) -> Ack:
         running.append(1)
         most.append(len(running))
         if context.job.args == "[0]":

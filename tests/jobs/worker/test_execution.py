@@ -1,6 +1,6 @@
 """An attempt: results of handlers that return or raise. Spec: contract 12.2."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +12,7 @@ from jobs.domain.wire.bounds import MAX_INTERVAL_MS
 from jobs.middleware import Chain, Link
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
-from jobs.worker import execution
+from jobs.worker import chain
 from jobs.worker.execution import execute
 from ojs_tasks import Context, Discard, JobTimeout, Retry, current_job, job, registry
 from tests.spec import spec
@@ -56,6 +56,20 @@ def raising(problem: BaseException) -> Callable[[], None]:
         raise problem
 
     return handler
+
+
+def raising_async(problem: BaseException) -> Callable[[], Coroutine[Any, Any, None]]:
+    """Return a handler that raises in a coroutine."""
+
+    async def handler() -> None:
+        raise problem
+
+    return handler
+
+
+both_kinds = pytest.mark.parametrize(
+    "making", [raising, raising_async], ids=["function", "coroutine"]
+)
 
 
 @pytest.mark.parametrize(
@@ -122,18 +136,29 @@ def test_whatever_a_handler_raises_fails_the_attempt(
     assert "test_execution.py" in error["backtrace"][-1]
 
 
+@both_kinds
 @pytest.mark.parametrize(
     ("problem", "after_ms"),
     [
         (Retry("later", in_=30), 30_000), (Retry(in_=timedelta(minutes=1)), 60_000),
         (Retry(in_=0), 0), (Retry("later"), None), (ValueError("x"), None),
         (Retry(in_=timedelta(days=999_999)), MAX_INTERVAL_MS),
+        (ExceptionGroup("one", [Retry(in_=30)]), 30_000),
+        (ExceptionGroup("two", [Retry(in_=30), Retry(in_=60)]), None),
     ],
 )  # fmt: skip
-def test_a_retry_chooses_its_wait(problem: Exception, after_ms: int | None) -> None:
-    assert error_of(raising(problem)).get("retry_after_ms") == after_ms
+def test_a_retry_chooses_its_wait(
+    making: Callable[..., Any], problem: Exception, after_ms: int | None
+) -> None:
+    assert error_of(making(problem)).get("retry_after_ms") == after_ms
 
 
+def group(*problems: Exception) -> Exception:
+    """Return exceptions as task groups raise them, here one group in another."""
+    return ExceptionGroup("outer", [ExceptionGroup("inner", problems)])
+
+
+@both_kinds
 @pytest.mark.parametrize(
     ("chosen", "problem", "is_retryable"),
     [
@@ -143,12 +168,18 @@ def test_a_retry_chooses_its_wait(problem: Exception, after_ms: int | None) -> N
         ({"autoretry_for": (OSError,)}, ConnectionError(), True),
         ({"autoretry_for": (OSError,)}, ValueError(), False),
         ({"autoretry_for": (OSError,)}, Retry(in_=5), True),
+        ({}, group(ValueError(), OSError()), True),
+        ({"dont_retry_for": (ValueError,)}, group(UnicodeError()), False),
+        ({"dont_retry_for": (ValueError,)}, group(OSError(), UnicodeError()), False),
+        ({"autoretry_for": (OSError,)}, group(ConnectionError(), OSError()), True),
+        ({"autoretry_for": (OSError,)}, group(ConnectionError(), ValueError()), False),
+        ({"autoretry_for": (OSError,)}, group(ConnectionError(), Retry()), True),
     ],
 )
 def test_the_handler_decides_by_class_which_exceptions_are_retried(
-    chosen: dict[str, Any], problem: Exception, is_retryable: bool
+    making: Callable[..., Any], chosen: dict[str, Any], problem: Exception, is_retryable: bool
 ) -> None:
-    job("a.one", **chosen)(raising(problem))
+    job("a.one", **chosen)(making(problem))
 
     outcome = execute(context())
 
@@ -228,9 +259,13 @@ def quiet(context: Context, call: Callable[[Context], Any]) -> Any:
 
 def wrapped(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Configure middleware of this module for one test."""
-    chain = Chain(Link(name, globals()[name]) for name in names)
-    monkeypatch.setattr(execution, "execution_chain", lambda: chain)
-    monkeypatch.setattr(execution, "chain", execution.chain.__wrapped__)
+    around(monkeypatch, Chain(Link(name, globals()[name]) for name in names))
+
+
+def around(monkeypatch: pytest.MonkeyPatch, configured: Chain) -> None:
+    """Configure a chain of middleware for one test."""
+    monkeypatch.setattr(chain, "execution_chain", lambda: configured)
+    monkeypatch.setattr(chain, "steps_around", chain.steps_around.__wrapped__)
 
 
 @spec("contract 12.2")
@@ -261,9 +296,7 @@ def test_what_the_handler_raises_reaches_the_outermost(
 
         return watch
 
-    chain = Chain([Link("outer", watching("outer")), Link("inner", watching("inner"))])
-    monkeypatch.setattr(execution, "execution_chain", lambda: chain)
-    monkeypatch.setattr(execution, "chain", execution.chain.__wrapped__)
+    around(monkeypatch, Chain([Link("outer", watching("outer")), Link("inner", watching("inner"))]))
 
     outcome = outcome_of(lambda: 1 // 0)
 
@@ -296,8 +329,7 @@ def test_the_context_tells_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(context.result)
         return returned
 
-    monkeypatch.setattr(execution, "execution_chain", lambda: Chain([Link("look", look)]))
-    monkeypatch.setattr(execution, "chain", execution.chain.__wrapped__)
+    around(monkeypatch, Chain([Link("look", look)]))
 
     outcome_of(lambda: "done")
 

@@ -153,7 +153,7 @@ def test_jobs_that_have_not_started_are_taken_out(job: Job) -> None:
 def test_a_late_attempt_is_warned_once_and_then_answered_once(job: Job) -> None:
     window = Window(concurrency=1)
     entry = begun(window, Context(job, "w1"))
-    warned: list[int] = []
+    warned: list[Running] = []
     assert window.late(entry.until - 1) == []
     assert window.late(entry.until) == [entry]
 
@@ -163,14 +163,14 @@ def test_a_late_attempt_is_warned_once_and_then_answered_once(job: Job) -> None:
     ]
 
     assert steps == [False, False, True, False]
-    assert warned == [entry.thread_id]
+    assert warned == [entry]
     assert window.finish(entry)
 
 
 def test_an_attempt_that_ended_is_not_stopped(job: Job) -> None:
     window = Window(concurrency=1)
     entry = begun(window, Context(job, "w1"))
-    warned: list[int] = []
+    warned: list[Running] = []
     assert not window.finish(entry)
 
     assert not window.expire(entry, monotonic() + 3600, 1.0, warned.append)

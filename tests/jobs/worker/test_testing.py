@@ -7,10 +7,11 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, transaction
 
 from jobs.domain.states import State
+from jobs.middleware import Chain, Link
 from jobs.models import Event, Job, Lane
 from jobs.services.outcome.cancel import cancel
 from jobs.testing import TooManyJobs, make_due, run_available
-from jobs.worker import execution
+from jobs.worker import chain
 from ojs_tasks import Discard, Retry, current_job, job, registry
 
 
@@ -217,7 +218,8 @@ def test_execution_middleware_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(context.job.type)
         return call(context)
 
-    monkeypatch.setattr(execution, "chain", lambda: lambda context: note(context, execution._call))
+    monkeypatch.setattr(chain, "execution_chain", lambda: Chain([Link("note", note)]))
+    monkeypatch.setattr(chain, "steps_around", chain.steps_around.__wrapped__)
 
     @job("a.one")
     def one() -> None: ...
@@ -226,6 +228,20 @@ def test_execution_middleware_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     run_available()
 
     assert seen == ["a.one"]
+
+
+def test_a_coroutine_runs_in_the_transaction_of_the_test() -> None:
+    @job("a.one")
+    async def one() -> bool:
+        await current_job().aprogress(0.5)
+        await User.objects.acreate(username="ada")
+        return await User.objects.filter(username="ada").aexists()
+
+    one.enqueue()
+    (run,) = run_available()
+
+    assert run.result is True
+    assert User.objects.filter(username="ada").exists()
 
 
 def test_nothing_is_left_behind_by_the_tests_above() -> None:

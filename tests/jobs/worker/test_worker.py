@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,13 +13,17 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from jobs.domain.envelope import parse_job
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
+from jobs.domain.wire.ids import new_id
 from jobs.models import Event, Progress, Worker
+from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.outcome.cancel import cancel
 from jobs.services.read.show import show
 from jobs.services.workers.workers import direct
-from ojs_tasks import JobHandle
+from jobs.worker.lanes import SHARED
+from ojs_tasks import Handler, JobHandle
 from tenancy.domain.tenant import Definition
 from tenancy.services.tenants import put
 from tests.jobs.worker import ojs_jobs as handlers
@@ -27,6 +32,9 @@ from tests.processes import DEADLINE_S, until
 from tests.spec import spec
 
 Start = Callable[..., "object"]
+both_kinds = pytest.mark.parametrize(
+    "handler", [handlers.meet, handlers.meet_async], ids=["function", "coroutine"]
+)
 
 
 def stored(job: JobHandle[object] | None) -> str:
@@ -97,10 +105,11 @@ def test_enqueue_joins_the_transaction_of_the_caller(worker: Spawn, meeting: Mee
 
 
 @spec("GS-17")
+@both_kinds
 def test_a_killed_worker_loses_its_job_once_and_another_finishes_it(
-    worker: Spawn, meeting: Meeting
+    worker: Spawn, meeting: Meeting, handler: Handler[[str], str]
 ) -> None:
-    job_id = stored(handlers.meet.enqueue(meeting.address))
+    job_id = stored(handler.enqueue(meeting.address))
     worker()
     first = meeting.next()
     os.kill(first.pid, signal.SIGKILL)
@@ -126,10 +135,11 @@ def is_dead_after_silence(pid: int) -> bool:
 
 
 @spec("GS-1")
+@both_kinds
 def test_sigterm_finishes_what_runs_and_gives_the_rest_back(
-    worker: Spawn, meeting: Meeting
+    worker: Spawn, meeting: Meeting, handler: Handler[[str], str]
 ) -> None:
-    ids = [stored(handlers.meet.enqueue(meeting.address)) for _ in range(2)]
+    ids = [stored(handler.enqueue(meeting.address)) for _ in range(2)]
     process = worker("--concurrency", "1")
     running = meeting.next()
     until(lambda: all(show(job_id).state == 4 for job_id in ids))  # the second job waits, claimed
@@ -143,10 +153,11 @@ def test_sigterm_finishes_what_runs_and_gives_the_rest_back(
 
 
 @spec("GS-4")
+@both_kinds
 def test_what_outlasts_the_grace_period_is_given_back_unharmed(
-    worker: Spawn, meeting: Meeting
+    worker: Spawn, meeting: Meeting, handler: Handler[[str], str]
 ) -> None:
-    job_id = stored(handlers.meet.enqueue(meeting.address))
+    job_id = stored(handler.enqueue(meeting.address))
     process = worker(OJS_SHUTDOWN_GRACE_MS="300")
     meeting.next()
     process.send_signal(signal.SIGTERM)
@@ -186,13 +197,16 @@ def test_a_second_sigterm_ends_at_once(worker: Spawn, meeting: Meeting) -> None:
 
 
 @spec("GS-5")
-def test_sigtstp_quiets_and_sigcont_resumes(worker: Spawn, meeting: Meeting) -> None:
+@both_kinds
+def test_sigtstp_quiets_and_sigcont_resumes(
+    worker: Spawn, meeting: Meeting, handler: Handler[[str], str]
+) -> None:
     process = worker()
-    first = stored(handlers.meet.enqueue(meeting.address))
+    first = stored(handler.enqueue(meeting.address))
     guest = meeting.next()
     process.send_signal(signal.SIGTSTP)
     until(lambda: Event.objects.filter(kind=31).exists())
-    second = stored(handlers.meet.enqueue(meeting.address))
+    second = stored(handler.enqueue(meeting.address))
     guest.let_go()
     wait_for(first, State.COMPLETED)
     assert state_of(show(second).state) is State.AVAILABLE
@@ -239,9 +253,13 @@ def test_an_operator_ends_a_worker_and_the_pool_starts_another(
     assert known.stopped_at is not None
 
 
-@pytest.mark.parametrize("handler", [handlers.spin, handlers.block], ids=["python", "c-call"])
-def test_a_handler_that_never_ends_is_stopped(worker: Spawn, handler: object) -> None:
-    stuck = stored(handler.enqueue())  # type: ignore[attr-defined]  # a JobHandler
+@pytest.mark.parametrize(
+    "handler",
+    [handlers.spin, handlers.block, handlers.wait, handlers.block_loop],
+    ids=["python", "c-call", "coroutine", "blocked-loop"],
+)
+def test_a_handler_that_never_ends_is_stopped(worker: Spawn, handler: Handler[[], None]) -> None:
+    stuck = stored(handler.enqueue())
     worker("--concurrency", "1")
     job = wait_for(stuck, State.DISCARDED)
     assert errors(job)[0]["code"] == "timeout"
@@ -249,8 +267,11 @@ def test_a_handler_that_never_ends_is_stopped(worker: Spawn, handler: object) ->
     wait_for(after, State.COMPLETED)
 
 
-def test_a_cancelled_job_is_told_to_its_handler(worker: Spawn, meeting: Meeting) -> None:
-    job_id = stored(handlers.meet.enqueue(meeting.address))
+@both_kinds
+def test_a_cancelled_job_is_told_to_its_handler(
+    worker: Spawn, meeting: Meeting, handler: Handler[[str], str]
+) -> None:
+    job_id = stored(handler.enqueue(meeting.address))
     worker(OJS_WORKER_SILENCE_MS="1500")
     guest = meeting.next()
     cancel(job_id)
@@ -278,3 +299,55 @@ def test_a_worker_of_a_tenant_runs_its_jobs_and_no_other(worker: Spawn) -> None:
     last = stored(handlers.echo.options(meta={"tenant_id": "acme"}).enqueue(3))
     states_after("--queues", "acme:tests")
     assert state_of(show(last).state) is State.COMPLETED
+
+
+def test_a_coroutine_that_is_given_back_may_clean_up(worker: Spawn, meeting: Meeting) -> None:
+    job_id = stored(handlers.meet_async.enqueue(meeting.address))
+    process = worker(OJS_SHUTDOWN_GRACE_MS="300")
+    guest = meeting.next()
+    process.send_signal(signal.SIGTERM)
+
+    assert guest.line.recv(100) == b"cancelled"
+    assert process.wait(DEADLINE_S) == 1
+    assert state_of(show(job_id).state) is State.AVAILABLE
+
+
+def test_the_end_of_a_late_coroutine_keeps_its_process(worker: Spawn, meeting: Meeting) -> None:
+    handlers.meet_async.enqueue(meeting.address)
+    worker()
+    before = meeting.next()
+    wait_for(stored(handlers.wait.enqueue()), State.DISCARDED)
+    handlers.meet_async.enqueue(meeting.address)
+
+    assert meeting.next().pid == before.pid
+
+
+def test_what_runs_beside_a_blocked_loop_is_given_back_unharmed(
+    worker: Spawn, meeting: Meeting
+) -> None:
+    beside = stored(handlers.meet_async.enqueue(meeting.address))
+    worker()
+    first = meeting.next()
+    handlers.block_loop.enqueue()
+    second = meeting.next()
+    second.let_go()
+
+    job = wait_for(beside, State.COMPLETED)
+    assert second.pid != first.pid
+    assert (second.attempt, errors(job)) == (1, [])
+
+
+def test_a_thousand_coroutines_run_at_once_in_a_dozen_threads(worker: Spawn) -> None:
+    number = 1000
+    drafts = [parse_job({"type": "tests.crowd", "queue": "tests", "args": [number]})] * number
+    ids = [job.id for job in enqueue([replace(one, id=new_id()) for one in drafts]) if job]
+
+    assert worker("--concurrency", str(number), "--once").wait(DEADLINE_S) == 0
+
+    ended = [show(job_id) for job_id in ids]
+    assert {state_of(job.state) for job in ended} == {State.COMPLETED}
+    results = [orjson.loads(job.result or "") for job in ended]
+    threads = max((result["threads"] for result in results), key=len)
+    assert sum(name.startswith("ojs-handler-") for name in threads) == 1
+    assert len(threads) <= 14, threads
+    assert len({result["backend"] for result in results}) <= SHARED
