@@ -49,8 +49,10 @@ HEADERS: Final = {
     "OJS-Version": "1.0",
     "User-Agent": "ojs-tasks",
 }
-NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-PROBLEMS: Final = (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, OSError, ValueError)
+NOT_SENT: Final = (
+    httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.InvalidURL,
+)  # fmt: skip
+PROBLEMS: Final = (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError)
 
 _clients: "WeakSet[Client]" = WeakSet()
 
@@ -288,10 +290,10 @@ def _reply(response: httpx.Response, body: bytearray) -> Reply:
 
 def _unanswered(problem: Exception) -> Unanswered:
     """Describe a failure without bytes of the other side, and without the request."""
-    is_local = isinstance(problem, NOT_SENT | (ValueError, OSError, httpx.InvalidURL))
-    told = isinstance(problem, _TooLong) or is_local
-    reason = str(problem) if told and str(problem) else type(problem).__name__
-    return Unanswered(f"the OJS server does not answer: {reason}", was_sent=not is_local)
+    was_sent = not isinstance(problem, NOT_SENT)
+    is_own = isinstance(problem, _TooLong) or not was_sent  # a text that the server cannot choose
+    reason = (str(problem) if is_own else "") or type(problem).__name__
+    return Unanswered(f"the OJS server does not answer: {reason}", was_sent=was_sent)
 
 
 def _is_stream(response: httpx.Response) -> bool:

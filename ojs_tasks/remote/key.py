@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from ojs_tasks.exceptions import NoServer
+
 MAX_BYTES: Final = 4096
 
 Source: TypeAlias = str | os.PathLike[str] | Callable[[], str] | None
@@ -20,11 +22,8 @@ class ApiKey:
 
     def __init__(self, source: Source) -> None:
         """Keep the source. Raises TypeError for a source of another kind."""
-        if (
-            source is not None
-            and not callable(source)
-            and not isinstance(source, str | os.PathLike)
-        ):
+        is_readable = callable(source) or isinstance(source, str | os.PathLike)
+        if source is not None and not is_readable:
             raise TypeError("OJS['API_KEY'] must be text, a path of a file, or a function")
         self._source = source or None
 
@@ -42,21 +41,22 @@ class ApiKey:
 
     @property
     def header(self) -> str:
-        """The value of `Authorization`. Raises OSError, or ValueError for an impossible key."""
-        return f"Bearer {_checked(self._read())}"
+        """The value of `Authorization`. Raises NoServer for a key that cannot be used."""
+        try:
+            text = self._read()
+        except OSError as problem:
+            raise NoServer(f"OJS['API_KEY'] is unreadable: {problem}") from None
+        if not text:
+            raise NoServer("OJS['API_KEY'] is empty")
+        if len(text) > MAX_BYTES or not text.isascii() or not text.isprintable() or " " in text:
+            raise NoServer("OJS['API_KEY'] has characters that a header cannot hold")
+        return f"Bearer {text}"
 
     def _read(self) -> str:
-        if isinstance(self._source, str):
-            return self._source.strip()
-        if isinstance(self._source, os.PathLike):
-            with Path(self._source).open("rb") as file:
+        source = self._source
+        if isinstance(source, os.PathLike):
+            with Path(source).open("rb") as file:
                 return file.read(MAX_BYTES + 1).decode("ascii", "replace").strip()
-        return self._source().strip() if self._source else ""
-
-
-def _checked(text: str) -> str:
-    if not text:
-        raise ValueError("OJS['API_KEY'] is empty")
-    if len(text) > MAX_BYTES or not text.isascii() or not text.isprintable() or " " in text:
-        raise ValueError("OJS['API_KEY'] is no key: it has characters that a header cannot hold")
-    return text
+        if callable(source):
+            return source().strip()
+        return (source or "").strip()

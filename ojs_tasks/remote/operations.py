@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from math import inf
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from ojs_tasks.exceptions import JobNotFound, ResultTimeout, ServerUnreachable
-from ojs_tasks.remote.errors import refusal
+from ojs_tasks.remote.errors import ServerRefused, refusal
 from ojs_tasks.remote.exchange import Answered, Call, Follow, Pause, Reply, Script, asked
 from ojs_tasks.remote.wire import dumps, of_draft, snapshot
 from ojs_tasks.server import Draft, Snapshot
@@ -171,5 +171,5 @@ def _problem(reply: Reply, job_id: str) -> Exception:
     return _refusal(reply)
 
 
-def _refusal(reply: Reply) -> Any:
+def _refusal(reply: Reply) -> ServerRefused:
     return refusal(reply.status, reply.body, reply.retry_after_s)

@@ -6,6 +6,7 @@ from typing import Any, Final
 from ojs_tasks.exceptions import UncommittedJob
 from ojs_tasks.remote import operations
 from ojs_tasks.remote.client import Client
+from ojs_tasks.remote.exchange import Script
 from ojs_tasks.remote.on_commit import Deferred, defer, is_deferred, is_in_transaction
 from ojs_tasks.remote.settings import RemoteSettings
 from ojs_tasks.remote.wire import new_id, of_draft
@@ -89,7 +90,7 @@ class RemoteServer:
     def _enqueue(self, named: Sequence[Draft]) -> list[Snapshot | None]:
         return self._client.run(operations.enqueue(named, self._settings.retries))
 
-    def _wait(self, job_id: str, timeout_s: float | None) -> Any:
+    def _wait(self, job_id: str, timeout_s: float | None) -> Script[Snapshot]:
         return operations.wait(job_id, timeout_s, self._settings.retries, self._streams)
 
 

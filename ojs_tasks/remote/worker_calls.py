@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from ojs_tasks.context import Context, Report
-from ojs_tasks.exceptions import ServerUnreachable
+from ojs_tasks.exceptions import NoServer, ServerUnreachable
 from ojs_tasks.remote.client import Client
 from ojs_tasks.remote.errors import ServerRefused, refusal
 from ojs_tasks.remote.exchange import REPEATED, Call, Reply, Unanswered, asked
@@ -39,7 +39,7 @@ class WorkerCalls:
         """Call once. Raises Away if the same call may succeed later."""
         try:
             reply = self._client.send(call)
-        except Unanswered as problem:
+        except (Unanswered, NoServer) as problem:
             raise Away(str(problem)) from None
         if reply.status in REPEATED:
             raise Away(str(refusal(reply.status, reply.body)))
