@@ -101,18 +101,20 @@ def test_cancel_ends_a_job_once(remote: RemoteServer) -> None:
 def test_a_wrong_key_is_refused_without_showing_it(site: Site, store: None) -> None:
     wrong = "ojs_abcdefgh_" + "x" * 43
 
-    with closing(RemoteServer({"SERVER": site.url, "API_KEY": wrong})) as server:
-        with pytest.raises(Refused) as caught:
-            enqueue(server)
+    server = RemoteServer({"SERVER": site.url, "API_KEY": wrong})
+
+    with closing(server), pytest.raises(Refused) as caught:
+        enqueue(server)
 
     assert (caught.value.code, caught.value.status) == ("unauthenticated", 401)
     assert wrong not in repr(caught.value)
 
 
 def test_a_key_without_the_scope_is_refused(site: Site, make_key: Callable[..., str]) -> None:
-    with closing(RemoteServer({"SERVER": site.url, "API_KEY": make_key("worker")})) as server:
-        with pytest.raises(Refused) as caught:
-            enqueue(server)
+    server = RemoteServer({"SERVER": site.url, "API_KEY": make_key("worker")})
+
+    with closing(server), pytest.raises(Refused) as caught:
+        enqueue(server)
 
     assert caught.value.code == "permission_denied"
 
@@ -137,9 +139,7 @@ def fail(job_id: str) -> None:
     nack([Nack(job_id, {"type": "LookupError", "code": "x", "message": "no", "retryable": False})])
 
 
-@pytest.mark.parametrize(
-    ("end", "state"), [(complete, "completed"), (fail, "discarded")]
-)
+@pytest.mark.parametrize(("end", "state"), [(complete, "completed"), (fail, "discarded")])
 @pytest.mark.parametrize("is_early", [True, False])
 def test_wait_returns_the_job_after_its_end(
     remote: RemoteServer, end: Callable[[str], None], state: str, is_early: bool
