@@ -29,8 +29,10 @@ def played(
                 step = next(script)
                 continue
             answer = answers.pop(0)
-            is_lost = isinstance(answer, Unanswered)
-            step = script.throw(answer) if is_lost else script.send(answer)
+            if isinstance(answer, Unanswered):
+                step = script.throw(answer)
+            else:
+                step = script.send(answer)
         except StopIteration as end:
             return end.value, pauses
         except ServerUnreachable as problem:

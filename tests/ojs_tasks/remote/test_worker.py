@@ -10,6 +10,7 @@ import pytest
 from django.db.models import F
 
 from jobs.models import Worker
+from jobs.services.outcome.reap import reap_dead_workers
 from jobs.services.workers.workers import direct
 from ojs_tasks.remote.server import RemoteServer
 from ojs_tasks.server import Snapshot
@@ -70,11 +71,12 @@ def test_once_runs_what_is_there_and_ends(
 def test_failures_are_reported_as_the_local_worker_does(
     remote: RemoteServer, host: Project, enqueue: Enqueue
 ) -> None:
-    once = {"retry": {"max_attempts": 1}}
+    once: dict[str, Any] = {"retry": {"max_attempts": 1}}
+    none: dict[str, Any] = {}
     jobs = {
         name: enqueue(name, *args, **members)
         for name, args, members in [
-            ("fail", ["no such row"], once), ("discard", [], {}), ("dont", [], {}),
+            ("fail", ["no such row"], once), ("discard", [], none), ("dont", [], none),
             ("strange", [], once), ("nul", [], once), ("unknown", [], once),
             ("spin", [], {**once, "timeout_ms": 1000}),
         ]
@@ -104,12 +106,26 @@ def test_many_jobs_end_with_few_requests_or_one_each(
     drafts = [{"type": "shop.add", "queue": "shop", "args": [n]} for n in range(60)]
     jobs = remote.enqueue(drafts)
 
-    host.run("manage.py", "runworker", "--once", "--server", between.url, "--processes", "2")
+    number = "2" if batches else "1"
+    host.run("manage.py", "runworker", "--once", "--server", between.url, "--processes", number)
 
     results = [remote.read(one.id).result for one in jobs if one]
     assert [one["sum"] for one in results] == list(range(60))
     single = sum(line == "POST /ojs/v1/workers/ack" for line in between.seen)
     assert single < 60 if batches else single == 60
+
+
+def test_retry_and_its_time_are_those_of_the_handler(
+    remote: RemoteServer, host: Project, enqueue: Enqueue
+) -> None:
+    job_id = enqueue("again", retry={"max_attempts": 3, "initial_interval": "PT1H"})
+
+    process = host.start("manage.py", "runworker")
+    found = ended(remote, job_id)
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+
+    assert (found.state, found.result, found.errors[0]["code"]) == ("completed", 2, "RETRY")
 
 
 def test_progress_reaches_the_server(
@@ -215,8 +231,8 @@ def test_another_worker_gets_the_job_of_a_killed_one(
     kill_family(first.pid)
     until(lambda: not is_alive(guest.pid), "the end of the worker")
 
-    silence = timedelta(minutes=5)
-    Worker.objects.update(last_heartbeat_at=F("last_heartbeat_at") - silence)
+    Worker.objects.update(last_heartbeat_at=F("last_heartbeat_at") - timedelta(minutes=5))
+    reap_dead_workers()  # the loop of the server would do it half a minute later
     second = host.start("manage.py", "runworker")
     guest = meeting.next()
     guest.let_go("again")
