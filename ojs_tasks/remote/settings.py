@@ -61,7 +61,7 @@ def _address(text: str, key: ApiKey, options: Mapping[str, Any]) -> str:
     is_open = parts.scheme == "http" and not _is_loopback(parts.hostname)
     if key and is_open and options.get("ALLOW_HTTP") is not True:
         raise ValueError(
-            "OJS['SERVER'] must be an https:// address, or anybody on the way reads the key;"
+            "OJS['SERVER'] must be an https:// address: otherwise the network sees the key;"
             " OJS['ALLOW_HTTP'] = True permits http:// in a trusted network"
         )
     return text.rstrip("/").removesuffix(API)

@@ -29,10 +29,8 @@ def played(
                 step = next(script)
                 continue
             answer = answers.pop(0)
-            if isinstance(answer, Unanswered):
-                step = script.throw(answer)
-            else:
-                step = script.send(answer)
+            lost = answer if isinstance(answer, Unanswered) else None
+            step = script.throw(lost) if lost else script.send(answer)
         except StopIteration as end:
             return end.value, pauses
         except ServerUnreachable as problem:
