@@ -23,12 +23,15 @@ AGES = [
     for field in fields(Conf)
     if field.name.startswith("retention_") and type(field.default) is str
 ]
+OF_TASKS = {  # settings of `ojs_tasks`, for a server at a distance
+    "server", "api_key", "timeout", "retries", "ca", "allow_http", "enqueue_on_commit",
+}  # fmt: skip
 
 
 @register("ojs")
 def check_settings(**_options: Any) -> list[CheckMessage]:
     """Report unknown keys, impossible values and extensions that cannot be imported."""
-    names = {field.name for field in fields(Conf)}
+    names = {field.name for field in fields(Conf)} | OF_TASKS
     found: list[CheckMessage] = [
         Error(f"OJS[{key!r}] is not a setting", id="ojs.E001")
         for key in getattr(settings, "OJS", {})

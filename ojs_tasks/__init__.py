@@ -12,6 +12,7 @@ from ojs_tasks.exceptions import (
     Refused,
     ResultTimeout,
     Retry,
+    ServerUnreachable,
     UncommittedJob,
     UnknownTerm,
 )
@@ -21,6 +22,7 @@ from ojs_tasks.signatures import Signature, aenqueue, enqueue
 
 __all__ = [
     "Context", "Discard", "Handler", "JobCancelled", "JobFailed", "JobHandle", "JobNotFound",
-    "JobTimeout", "NoServer", "Refused", "ResultTimeout", "Retry", "Signature", "UncommittedJob",
-    "UnknownTerm", "aenqueue", "aget", "aresult", "current_job", "enqueue", "get", "job", "result",
+    "JobTimeout", "NoServer", "Refused", "ResultTimeout", "Retry", "ServerUnreachable", "Signature",
+    "UncommittedJob", "UnknownTerm", "aenqueue", "aget", "aresult", "current_job", "enqueue",
+    "get", "job", "result",
 ]  # fmt: skip

@@ -66,6 +66,10 @@ class NoServer(RuntimeError):
     """This process has no OJS server to enqueue to: neither a setting nor the server's apps."""
 
 
+class ServerUnreachable(ConnectionError):
+    """The server gives no answer over HTTP; a request may have reached it nevertheless."""
+
+
 class JobNotFound(LookupError):
     """The server has no job with this id."""
 

@@ -9,7 +9,7 @@ from functools import partial
 from signal import SIGCHLD, SIGCONT, SIGINT, SIGTERM, SIGTSTP
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.module_loading import autodiscover_modules
 
 from jobs import logs
@@ -23,6 +23,8 @@ from jobs.worker.readiness import ReadyFile
 from jobs.worker.signals import answer
 from ojs_tasks.context import current_job
 from ojs_tasks.registry import MODULE, handled_queues
+from ojs_tasks.remote.command import add_server
+from ojs_tasks.remote.command import run as run_remote
 
 FEDERATION = "federation_"  # prefix of the names of its loops
 
@@ -39,6 +41,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""
+        add_server(parser)
         parser.add_argument("--queues", help="comma-separated, in order; default: the handlers'")
         parser.add_argument("--pool", help="the pool this worker belongs to")
         parser.add_argument("--tenant", help="run only jobs of this tenant")
@@ -60,6 +63,9 @@ class Command(BaseCommand):
 
     def handle(self, *_arguments: Any, **options: Any) -> None:
         """Run until a signal ends it."""
+        if options["server"]:
+            _require_remote(options)
+            sys.exit(run_remote(options))
         logs.use_fallback_for_all(_running_job)
         bypass_pooler()
         if options["child"]:
@@ -84,6 +90,13 @@ def _running_job() -> str | None:
         return current_job().job.id
     except RuntimeError:
         return None
+
+
+def _require_remote(options: dict[str, Any]) -> None:
+    """Raise CommandError for options that a remote worker does not have."""
+    for name in ("tenant", "no_federation", "no_handlers"):
+        if options[name]:
+            raise CommandError(f"--{name.replace('_', '-')} does not go with --server")
 
 
 def _is_left(name: str, options: dict[str, Any]) -> bool:

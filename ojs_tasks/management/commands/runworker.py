@@ -1,0 +1,43 @@
+"""manage.py runworker: the remote worker, or the command of the server's apps if they are here.
+
+Both apps, `jobs` and `ojs_tasks`, have a command of this name, and Django takes that of the first
+app in INSTALLED_APPS. So this one gives way: with the server's apps the order does not matter.
+"""
+
+import sys
+from importlib import import_module
+from typing import Any, Final
+
+from django.apps import apps
+from django.core.management.base import BaseCommand, CommandParser
+
+from ojs_tasks.remote.command import add_arguments, run
+
+LOCAL: Final = "jobs.management.commands.runworker"  # it knows --server, too
+LOCAL_LABEL: Final = "ojs_jobs"  # of the server's app; a host's own app `jobs` has another
+
+
+class RemoteCommand(BaseCommand):
+    """Run the handlers of this project for a server at a distance, until SIGTERM or SIGINT.
+
+    The first SIGTERM drains; the second ends at once; SIGTSTP stops claiming, SIGCONT resumes.
+    Exit code 0: everything finished; 1: some jobs were given back.
+    """
+
+    help = "Run the handlers of this project for the OJS server that OJS['SERVER'] names."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the options."""
+        add_arguments(parser)
+
+    def handle(self, *_arguments: Any, **options: Any) -> None:
+        """Run until a signal ends it."""
+        sys.exit(run(options))
+
+
+def Command() -> BaseCommand:  # noqa: N802 - Django calls this name
+    """Return the command of this project."""
+    if any(one.label == LOCAL_LABEL for one in apps.get_app_configs()):
+        found: BaseCommand = import_module(LOCAL).Command()
+        return found
+    return RemoteCommand()

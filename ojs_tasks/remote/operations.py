@@ -1,0 +1,175 @@
+"""What producers do at a server: scripts of calls."""
+
+import random
+from collections.abc import Sequence
+from http import HTTPStatus
+from math import inf
+from time import monotonic
+from typing import Final
+from urllib.parse import quote
+
+from ojs_tasks.exceptions import JobNotFound, ResultTimeout, ServerUnreachable
+from ojs_tasks.remote.errors import ServerRefused, refusal
+from ojs_tasks.remote.exchange import Answered, Call, Follow, Pause, Reply, Script, asked
+from ojs_tasks.remote.wire import dumps, of_draft, snapshot
+from ojs_tasks.server import Draft, Snapshot
+
+FIRST_LOOK_S, LONGEST_LOOK_S = 0.05, 1.0  # between looks at a job
+POLLED_S: Final = 0.4  # pauses of this length and more are worth a stream
+FOLLOWED_S: Final = 15.0  # how long to follow a stream between two looks
+
+
+def enqueue(drafts: Sequence[Draft], retries: int) -> Script[list[Snapshot | None]]:
+    """Store jobs that have ids, all or none, in order; None for a dropped job.
+
+    The ids make a repetition harmless: the server refuses an id that it has.
+    """
+    if not drafts:
+        return []
+    if len(drafts) == 1:
+        return [(yield from _enqueue_one(drafts[0], retries))]
+    call = Call("POST", "jobs/batch", dumps({"jobs": list(drafts)}))
+    answered = yield from asked(call, retries)
+    if answered.reply.is_success:
+        return _placed(answered.reply, len(drafts))
+    if not _is_ours(answered, drafts):
+        raise _refusal(answered.reply)
+    found: list[Snapshot | None] = []
+    for draft in drafts:
+        found.append((yield from _stored(draft, retries)))
+    return found
+
+
+def _enqueue_one(draft: Draft, retries: int) -> Script[Snapshot | None]:
+    answered = yield from asked(Call("POST", "jobs", dumps(draft)), retries)
+    if answered.reply.is_success:
+        body = answered.reply.body
+        if isinstance(body, dict) and body.get("dropped") is True:
+            return None
+        return _shown(answered.reply)
+    if _is_ours(answered, [draft]):
+        return (yield from _stored(draft, retries))
+    raise _refusal(answered.reply)
+
+
+def _is_ours(answered: Answered, drafts: Sequence[Draft]) -> bool:
+    """Return whether the server refuses an id because an earlier try of this call stored it."""
+    reply = answered.reply
+    ids = {draft["id"] for draft in drafts}
+    return (
+        answered.is_repeat
+        and reply.status == HTTPStatus.CONFLICT
+        and reply.code == "duplicate"
+        and reply.details.get("existing_job_id") in ids
+    )
+
+
+def _stored(draft: Draft, retries: int) -> Script[Snapshot | None]:
+    """Return a job of a call whose answer was lost."""
+    reply = (yield from asked(Call("GET", _path(draft["id"])), retries)).reply
+    if reply.is_success:
+        return _shown(reply)
+    if reply.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:  # the key only enqueues
+        return of_draft(draft, "available")
+    if reply.status != HTTPStatus.NOT_FOUND:
+        raise _refusal(reply)
+    # The batch was stored without this job. Either its unique policy found another job, and the
+    # server shows that one again, or enqueue middleware dropped it.
+    return (yield from _enqueue_one(draft, retries)) if draft.get("unique") else None
+
+
+def _placed(reply: Reply, number: int) -> list[Snapshot | None]:
+    body = reply.body if isinstance(reply.body, dict) else {}
+    dropped = set(body.get("dropped") or ())
+    shown = iter(body.get("jobs") or ())
+    return [None if n in dropped else snapshot(next(shown, None)) for n in range(number)]
+
+
+def read(job_id: str, retries: int) -> Script[Snapshot]:
+    """Return the present state of a job. Raises JobNotFound."""
+    reply = (yield from asked(Call("GET", _path(job_id)), retries)).reply
+    if not reply.is_success:
+        raise _problem(reply, job_id)
+    return _shown(reply)
+
+
+def cancel(job_id: str, retries: int) -> Script[Snapshot]:
+    """Cancel a job. Raises JobNotFound, or Refused when it has ended."""
+    answered = yield from asked(Call("DELETE", _path(job_id)), retries)
+    if answered.reply.is_success:
+        return _shown(answered.reply)
+    if answered.is_repeat and answered.reply.status == HTTPStatus.CONFLICT:
+        shown = yield from read(job_id, retries)
+        if shown.state == "cancelled":  # by the try whose answer was lost
+            return shown
+    raise _problem(answered.reply, job_id)
+
+
+class Streams:
+    """Whether the server offers event streams of jobs; learnt with the first wait."""
+
+    def __init__(self) -> None:
+        """Begin with the hope that it does."""
+        self.are_offered = True
+
+
+def wait(job_id: str, timeout_s: float | None, retries: int, streams: Streams) -> Script[Snapshot]:
+    """Return a job after its end. Raises ResultTimeout, or JobNotFound.
+
+    After the first look the server may be away for a while: the wait goes on.
+    """
+    until = inf if timeout_s is None else monotonic() + timeout_s
+    pause_s = FIRST_LOOK_S
+    shown = yield from read(job_id, retries)
+    while not shown.has_ended:
+        left_s = until - monotonic()
+        if left_s <= 0:
+            raise ResultTimeout(f"job {job_id} is {shown.state} after {timeout_s:g} s")
+        yield from _next_look(job_id, min(pause_s, left_s), left_s, streams)
+        pause_s = min(pause_s * 2, LONGEST_LOOK_S)
+        shown = yield from _look(job_id, shown)
+    return shown
+
+
+def _next_look(job_id: str, pause_s: float, left_s: float, streams: Streams) -> Script[None]:
+    """Wait until the next look is due: by the job's stream, or for a pause."""
+    if streams.are_offered and pause_s >= POLLED_S:
+        began = monotonic()
+        seconds = min(left_s, FOLLOWED_S)
+        streams.are_offered = yield Follow(f"{_path(job_id)}/events", seconds)
+        if monotonic() - began >= POLLED_S:
+            return
+    yield Pause(pause_s * (0.75 + random.random() / 4))  # noqa: S311 - spreads looks, no secret
+
+
+def _look(job_id: str, before: Snapshot) -> Script[Snapshot]:
+    """Return a job's state, the one before if the server does not answer at present."""
+    try:
+        reply = (yield from asked(Call("GET", _path(job_id)), 0)).reply
+    except ServerUnreachable:
+        return before
+    if reply.is_success:
+        return _shown(reply)
+    problem = _problem(reply, job_id)
+    if not getattr(problem, "retryable", False):
+        raise problem
+    return before
+
+
+def _path(job_id: str) -> str:
+    return f"jobs/{quote(job_id, safe='')}"
+
+
+def _shown(reply: Reply) -> Snapshot:
+    body = reply.body if isinstance(reply.body, dict) else {}
+    return snapshot(body.get("job"), deduplicated=body.get("deduplicated") is True)
+
+
+def _problem(reply: Reply, job_id: str) -> Exception:
+    if reply.status == HTTPStatus.NOT_FOUND and reply.code == "not_found":
+        return JobNotFound(f"job {job_id} does not exist")
+    return _refusal(reply)
+
+
+def _refusal(reply: Reply) -> ServerRefused:
+    return refusal(reply.status, reply.body, reply.retry_after_s)

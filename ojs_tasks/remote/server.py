@@ -1,0 +1,99 @@
+"""`RemoteServer`: store and read jobs at a server at a distance."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ojs_tasks.exceptions import UncommittedJob
+from ojs_tasks.remote import operations
+from ojs_tasks.remote.client import Client
+from ojs_tasks.remote.exchange import Script
+from ojs_tasks.remote.on_commit import Deferred, defer, is_deferred, is_in_transaction
+from ojs_tasks.remote.settings import RemoteSettings
+from ojs_tasks.remote.wire import new_id, of_draft
+from ojs_tasks.server import Draft, Snapshot
+
+UNCOMMITTED: Final = "uncommitted"  # the state of a job that waits for a commit
+
+
+class RemoteServer:
+    """The methods of `ojs_tasks.server.Server`, over HTTP; for any thread and event loop.
+
+    Each may raise Refused, the server's answer, or ServerUnreachable.
+    """
+
+    def __init__(self, settings: Mapping[str, Any] | RemoteSettings) -> None:
+        """Prepare; `settings` is the setting `OJS`. Raises NoServer for a wrong value."""
+        if not isinstance(settings, RemoteSettings):
+            settings = RemoteSettings.of(settings)
+        self._settings = settings
+        self._client = Client(settings)
+        self._streams = operations.Streams()
+
+    def __repr__(self) -> str:
+        """Return the address, without credentials."""
+        return f"<RemoteServer {self._settings.address}>"
+
+    def close(self) -> None:
+        """End the connections of threads; a further call connects again."""
+        self._client.close()
+
+    def enqueue(self, drafts: Sequence[Draft]) -> list[Snapshot | None]:
+        """Store jobs at once, whatever becomes of the caller's transaction.
+
+        With ENQUEUE_ON_COMMIT in a transaction the jobs are sent after its commit. Until then their
+        state is `uncommitted`.
+        """
+        named = _named(drafts)
+        if self._settings.enqueue_on_commit and is_in_transaction():
+            defer(Deferred((one["id"] for one in named), lambda: self._enqueue(named)))
+            return [of_draft(draft, UNCOMMITTED) for draft in named]
+        return self._enqueue(named)
+
+    async def aenqueue(self, drafts: Sequence[Draft]) -> list[Snapshot | None]:
+        """Store jobs as `enqueue` does."""
+        if self._settings.enqueue_on_commit:
+            from asgiref.sync import sync_to_async  # noqa: PLC0415 - optional, as Django is
+
+            return await sync_to_async(self.enqueue)(drafts)
+        script = operations.enqueue(_named(drafts), self._settings.retries)
+        return await self._client.arun(script)
+
+    def read(self, job_id: str) -> Snapshot:
+        """Return the present state of a job. Raises JobNotFound."""
+        return self._client.run(operations.read(job_id, self._settings.retries))
+
+    async def aread(self, job_id: str) -> Snapshot:
+        """Return the present state of a job. Raises JobNotFound."""
+        return await self._client.arun(operations.read(job_id, self._settings.retries))
+
+    def wait(self, job_id: str, timeout_s: float | None) -> Snapshot:
+        """Return a job after its end. None: wait for any time.
+
+        Raises ResultTimeout, JobNotFound, or UncommittedJob for a job that waits for a commit.
+        """
+        if self._settings.enqueue_on_commit and is_deferred(job_id):
+            raise UncommittedJob(f"job {job_id} is sent with the commit of this transaction")
+        return self._client.run(self._wait(job_id, timeout_s))
+
+    async def await_end(self, job_id: str, timeout_s: float | None) -> Snapshot:
+        """Return a job after its end, as `wait` does."""
+        return await self._client.arun(self._wait(job_id, timeout_s))
+
+    def cancel(self, job_id: str) -> Snapshot:
+        """Cancel a job. Raises JobNotFound, or Refused when it has ended."""
+        return self._client.run(operations.cancel(job_id, self._settings.retries))
+
+    async def acancel(self, job_id: str) -> Snapshot:
+        """Cancel a job as `cancel` does."""
+        return await self._client.arun(operations.cancel(job_id, self._settings.retries))
+
+    def _enqueue(self, named: Sequence[Draft]) -> list[Snapshot | None]:
+        return self._client.run(operations.enqueue(named, self._settings.retries))
+
+    def _wait(self, job_id: str, timeout_s: float | None) -> Script[Snapshot]:
+        return operations.wait(job_id, timeout_s, self._settings.retries, self._streams)
+
+
+def _named(drafts: Sequence[Draft]) -> list[Draft]:
+    """Return drafts with ids, so that a repeated call stores no second job."""
+    return [{**draft, "id": draft.get("id") or new_id()} for draft in drafts]

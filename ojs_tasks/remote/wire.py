@@ -1,0 +1,87 @@
+"""JSON and ids as the server takes them, and jobs as handles show them."""
+
+import os
+from collections.abc import Mapping
+from http import HTTPStatus
+from threading import Lock
+from time import time_ns
+from typing import Any, Final
+
+from ojs_tasks import documents
+from ojs_tasks.remote.errors import ServerRefused, ServerUnreachable
+from ojs_tasks.server import Draft, Snapshot
+
+TICKS_PER_MS: Final = 4096  # the 12 bits after the milliseconds count them: RFC 9562, 6.2
+
+
+def dumps(value: Any) -> bytes:
+    """Serialize; integers of any size. Raises Refused for a value that JSON does not have."""
+    try:
+        return documents.dumps(value)
+    except ValueError as problem:
+        raise ServerRefused("invalid_payload", HTTPStatus.BAD_REQUEST, str(problem)) from None
+
+
+def loads(body: bytes) -> Any:
+    """Read a document; integers of any size. None for a body that is no JSON."""
+    try:
+        return documents.loads(body)
+    except ValueError:
+        return None
+
+
+def snapshot(envelope: Any, *, deduplicated: bool = False) -> Snapshot:
+    """Return a job as handles show it. Raises ServerUnreachable for an answer without a job."""
+    if not isinstance(envelope, Mapping) or not isinstance(envelope.get("id"), str):
+        raise ServerUnreachable("the answer of the server shows no job: is it an OJS server?")
+    error = envelope.get("error")
+    return Snapshot(
+        id=envelope["id"],
+        type=str(envelope.get("type", "")),
+        queue=str(envelope.get("queue", "default")),
+        state=str(envelope.get("state", "")),
+        attempt=envelope.get("attempt") or 0,
+        max_attempts=envelope.get("max_attempts") or 0,
+        result=envelope.get("result"),
+        error=error if isinstance(error, dict) else None,
+        errors=tuple(envelope.get("errors") or ()),
+        progress=envelope.get("progress"),
+        progress_message=envelope.get("progress_message"),
+        progress_data=envelope.get("progress_data"),
+        meta=envelope.get("meta") or {},
+        deduplicated=deduplicated or envelope.get("deduplicated") is True,
+    )
+
+
+def of_draft(draft: Draft, state: str) -> Snapshot:
+    """Return a job that the server has not shown, as its draft describes it."""
+    return Snapshot(
+        id=draft["id"],
+        type=draft["type"],
+        queue=draft.get("queue") or "default",
+        state=state,
+        meta=draft.get("meta") or {},
+    )
+
+
+class _Ids:
+    """Makes UUIDs of version 7, each above the one before."""
+
+    def __init__(self) -> None:
+        self.begin()
+        os.register_at_fork(after_in_child=self.begin)
+
+    def begin(self) -> None:
+        self._lock, self._latest = Lock(), 0
+
+    def take(self) -> str:
+        now = time_ns() * TICKS_PER_MS // 1_000_000
+        with self._lock:
+            self._latest = tick = max(now, self._latest + 1)
+        ms, fraction = divmod(tick, TICKS_PER_MS)
+        rest = int.from_bytes(os.urandom(8)) & (1 << 62) - 1 | 1 << 63
+        text = f"{ms:012x}7{fraction:03x}{rest:016x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+new_id: Final = _Ids().take

@@ -1,0 +1,78 @@
+"""`runworker --server`: run the handlers of this project for a server at a distance."""
+
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Sequence
+from functools import partial
+from signal import SIGCHLD, SIGCONT, SIGINT, SIGTERM, SIGTSTP
+
+from ojs_tasks.remote.answers import RemoteAnswers, RemoteReturns
+from ojs_tasks.remote.claims import RemoteClaims
+from ojs_tasks.remote.client import Client
+from ojs_tasks.remote.heartbeats import RemoteHeart
+from ojs_tasks.remote.settings import RemoteSettings
+from ojs_tasks.remote.worker_calls import RemoteReports, WorkerCalls
+from ojs_tasks.worker.config import WorkerConfig
+from ojs_tasks.worker.engine import Engine
+from ojs_tasks.worker.pool import Pool
+from ojs_tasks.worker.readiness import ReadyFile
+from ojs_tasks.worker.signals import answer
+
+
+class RemoteWorker:
+    """One worker process."""
+
+    def __init__(self, config: WorkerConfig, settings: RemoteSettings) -> None:
+        """Prepare; no thread runs yet. Raises NoServer for unusable settings."""
+        client = Client(settings)
+        calls = WorkerCalls(client)
+        answers = RemoteAnswers(calls)
+        self._engine = Engine(config, answers)
+        self._returns = RemoteReturns(config.worker_id, self._engine.in_flight, answers)
+        self._heart = RemoteHeart(config, self._engine, calls)
+        reports = RemoteReports(client, settings.retries)
+        self._claims = RemoteClaims(
+            config, self._engine, calls, returns=self._returns, reports=reports
+        )
+        self.directives = self._engine.directives
+
+    def run(self) -> int:
+        """Work until told to end, then drain. Returns an exit code."""
+        return self._engine.run(self._claims, self._heart, self._returns)
+
+
+def new_worker_id() -> str:
+    """Make an identity of this process; a successor must not keep its jobs alive."""
+    return f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def run_child(config: WorkerConfig, settings: RemoteSettings) -> int:
+    """Work in this process, and follow its signals."""
+    worker = RemoteWorker(config, settings)
+    signal.signal(SIGINT, signal.SIG_IGN)
+    directives = worker.directives
+    answer({SIGTERM: directives.terminate, SIGTSTP: directives.quiet, SIGCONT: directives.resume})
+    return worker.run()
+
+
+def run_pool(
+    arguments: Sequence[str], processes: int, *, once: bool, grace_s: float, ready_file: str | None
+) -> int:
+    """Keep worker processes running until a signal ends them; returns the worst exit code."""
+    command = [sys.executable, *sys.argv[:1], "runworker", "--child", *arguments]
+    pool = Pool(command, processes, once=once, grace_s=grace_s)
+    ready = ReadyFile(ready_file)
+
+    def forward(number: int) -> None:
+        ready.handle_signal(number)
+        pool.forward_signal(number)
+
+    forwarded = {n: partial(forward, n) for n in (SIGTERM, SIGINT, SIGTSTP, SIGCONT)}
+    answer({SIGCHLD: pool.look_soon, **forwarded})
+    ready.show()
+    try:
+        return pool.run()
+    finally:
+        ready.hide()

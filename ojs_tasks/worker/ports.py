@@ -1,0 +1,96 @@
+"""What the engine of a worker needs of a server, in its database or over HTTP."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple, Protocol
+
+from ojs_tasks.context import ClaimedJob, Context
+
+
+class Standing(IntEnum):
+    """What a worker does: it claims jobs, only finishes them, or ends."""
+
+    RUNNING = 0
+    QUIET = 1
+    TERMINATE = 2
+
+
+class Ack(NamedTuple):
+    """A job to complete; `result` is serialized JSON, None without a result."""
+
+    job_id: str
+    result: bytes | None = None
+    worker_id: str | None = None
+    attempt: int | None = None
+
+
+class Nack(NamedTuple):
+    """An attempt to fail; with `requeue` the job goes back unharmed, and `error` is None."""
+
+    job_id: str
+    error: dict[str, Any] | None
+    requeue: bool = False
+    worker_id: str | None = None
+    attempt: int | None = None
+
+
+Outcome = Ack | Nack
+
+
+class Away(Exception):
+    """The server gives no answer at present; the same request may succeed later."""
+
+
+class Answers(Protocol):
+    """Sends the outcomes of attempts."""
+
+    def send(self, outcomes: Sequence[Outcome]) -> None:
+        """Send outcomes until the answer to each is known; the server may refuse some.
+
+        Raises Away if the same outcomes have to be sent again, any other error if one of them
+        cannot be stored.
+        """
+
+    def close(self) -> None:
+        """Give up the connection; the next call connects again."""
+
+
+class Claimed(NamedTuple):
+    """The answer to a claim."""
+
+    jobs: Sequence[ClaimedJob]
+    directive: Standing | None = None
+
+
+class Claimer(Protocol):
+    """The claims of one process, in its main thread."""
+
+    def run(self) -> None:
+        """Claim jobs until the process has to end; with `once` until no job is available."""
+
+
+class Heart(Protocol):
+    """The heartbeats of one process."""
+
+    def start(self) -> None:
+        """Start the thread that sends them."""
+
+    def stop(self) -> None:
+        """End the thread after a report under way."""
+
+    def say_goodbye(self) -> None:
+        """Report the end of the process, and give back what it may still hold."""
+
+
+class Returns(Protocol):
+    """Gives jobs back to the server without a failure."""
+
+    def give_back(self, jobs: Sequence[ClaimedJob]) -> None:
+        """Requeue held jobs that this process does not finish; an error is logged."""
+
+
+def cancel_all(contexts: Sequence[Context | None]) -> None:
+    """Mark the jobs of these attempts as cancelled."""
+    for context in contexts:
+        if context is not None:
+            context.cancel()

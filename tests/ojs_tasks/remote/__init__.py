@@ -1,0 +1,1 @@
+"""Remote mode: the Python API over HTTP, and its worker."""
