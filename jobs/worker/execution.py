@@ -1,7 +1,7 @@
 """Run one attempt: middleware, handler, outcome. Spec: contract 12.2."""
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
 
@@ -74,7 +74,8 @@ def execute(context: Context) -> Ack | Nack:
         return failed(context, retry.server_error("invalid_result", problem.message))
     except BaseException as problem:  # any exception is the outcome, also SystemExit
         context.raised = problem
-        return failed(context, {**describe(problem), **_retrying(context, problem)})
+        error = describe(problem, context.error_details)
+        return failed(context, {**error, **_retrying(context, problem)})
     return Ack(job.id, encoded, context.worker_id, job.attempt)
 
 
@@ -111,7 +112,7 @@ def timed_out(context: Context) -> Nack:
     return failed(context, retry.timeout_error(limit_ms, limit_ms))
 
 
-def describe(problem: BaseException) -> dict[str, Any]:
+def describe(problem: BaseException, details: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Turn an exception into a job error: class name, message, innermost frames last.
 
     Never raises: exceptions may have any text, or none, and a `code` of any type.
@@ -127,6 +128,7 @@ def describe(problem: BaseException) -> dict[str, Any]:
             "code": (_storable(code) if isinstance(code, str) else "") or "handler_error",
             "message": _text_of(problem) or type(problem).__name__,
             "backtrace": frames[-retry.MAX_FRAMES :],
+            "details": details and {name: _storable(text) for name, text in details.items()},
         }
     )
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
-from django.utils.module_loading import autodiscover_modules
 
 from jobs.conf import conf
 from jobs.loops import LoopRunner, all_loops, run_once
@@ -21,7 +20,7 @@ from jobs.worker.engine import Engine
 from jobs.worker.pool import Pool
 from jobs.worker.readiness import ReadyFile
 from jobs.worker.signals import answer
-from ojs_tasks.registry import MODULE, handled_queues
+from ojs_tasks.registry import discover, handled_queues
 
 FEDERATION = "federation_"  # prefix of the names of its loops
 
@@ -116,7 +115,7 @@ def _run_pool(options: dict[str, Any]) -> int:
 
 
 def _run_child(options: dict[str, Any]) -> int:
-    autodiscover_modules(MODULE)
+    discover()
     queues = options["queues"]
     named = tuple(q.strip() for q in queues.split(",") if q.strip()) if queues else ()
     engine = Engine(
