@@ -8,7 +8,8 @@ from ojs_tasks.context import ClaimedJob
 from ojs_tasks.handlers import Handler
 from ojs_tasks.versions import parse_version, split_type
 
-MODULES = ("ojs_jobs", "tasks")  # searched in every installed app
+MODULE = "ojs_jobs"  # of an installed app
+MODULES = (MODULE, "tasks")  # searched in every installed app, "tasks" for those of Django
 
 # by type, the latest versions first
 _handlers: dict[str, list[Handler[Any, Any]]] = {}

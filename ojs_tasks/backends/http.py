@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from django.core.checks import CheckMessage, Error
 
 from ojs_tasks.backends.base import OJSBackend
-from ojs_tasks.server import REMOTE, Server
+from ojs_tasks.server import REMOTE, Server, settings
 
 # Options, and the setting of OJS that each stands for
 SETTINGS: Final[Mapping[str, str]] = {
@@ -17,7 +17,10 @@ SETTINGS: Final[Mapping[str, str]] = {
 
 
 class HTTPBackend(OJSBackend):
-    """Stores tasks over HTTP. The options `url` and `key` name the server and its API key."""
+    """Stores tasks over HTTP. `url` and `key` name the server and its API key.
+
+    Options that are not given come from the setting OJS.
+    """
 
     own_options: ClassVar = frozenset(SETTINGS)
 
@@ -25,17 +28,17 @@ class HTTPBackend(OJSBackend):
     def server(self) -> Server:
         """The client of the server."""
         given = {SETTINGS[name]: one for name, one in self.options.items() if name in SETTINGS}
-        made: Server = import_module(REMOTE).RemoteServer(given)
+        made: Server = import_module(REMOTE).RemoteServer({**settings(), **given})
         return made
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
         """Return the problems of the settings of this backend."""
         found = super().check(**kwargs)
-        if not self.options.get("url"):
+        if not (self.options.get("url") or settings().get("SERVER")):
             found.append(
                 Error(
                     f"TASKS[{self.alias!r}]['OPTIONS'] has no url.",
-                    hint="Set 'url' to the address of the server, and 'key' to an API key.",
+                    hint="Set 'url' to the server's address and 'key' to an API key, or set OJS.",
                     id="ojs_tasks.E105",
                 )
             )
