@@ -21,7 +21,6 @@ from typing import Any
 import orjson
 from django.db import connections
 from django.db.models.functions import Now
-from django.utils.module_loading import autodiscover_modules
 from psycopg.pq import TransactionStatus
 
 from jobs import queries
@@ -39,7 +38,7 @@ from jobs.worker.execution import execute
 from jobs.worker.reports import Reports
 from ojs_tasks.context import Context
 from ojs_tasks.exceptions import Discard, Retry
-from ojs_tasks.registry import MODULE, handled_queues
+from ojs_tasks.registry import discover, handled_queues
 
 WORKER = "tests"
 MOST = 1000
@@ -70,7 +69,7 @@ def run_available(
     its attempt was failed, except Retry and Discard; with False look at `Run.error`. Raises
     TooManyJobs above `most` attempts.
     """
-    autodiscover_modules(MODULE)
+    discover()
     runs: list[Run] = []
     while job := _claim(tuple(queues) or handled_queues()):
         if len(runs) == most:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 _current: ContextVar["Context | None"] = ContextVar("ojs_job", default=None)
@@ -35,6 +36,16 @@ class ClaimedJob(Protocol):
     def attributes(self) -> str | bytes: ...
     @property
     def version(self) -> str | None: ...
+    @property
+    def priority(self) -> int: ...
+    @property
+    def errors(self) -> str | bytes | None: ...
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def scheduled_at(self) -> datetime | None: ...
+    @property
+    def started_at(self) -> datetime | None: ...
 
 
 class Report(NamedTuple):
@@ -66,6 +77,7 @@ class Context:
     _cancelled: bool = False
     extras: dict[str, Any] = field(default_factory=dict)  # for execution middleware
     raised: BaseException | None = None  # the exception that ended the attempt
+    error_details: dict[str, str] | None = None  # `details` of the error, if the attempt fails
     reporter: Reporter | None = None  # None: reports are dropped
 
     @property

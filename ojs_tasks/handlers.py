@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, Generic, ParamSpec, Self, TypeAlias, TypeVar, Unpack
@@ -44,6 +44,11 @@ class Handler(Generic[P, R]):
         """Whether its calls return coroutines, for an event loop."""
         return isinstance(self, AsyncHandler)
 
+    @property
+    def queues(self) -> frozenset[str]:
+        """The queues that its jobs may be in."""
+        return frozenset({str(self.members.get("queue", "default"))})
+
     def retries(self, problem: BaseException) -> bool:
         """Return whether the retry policy applies to an exception of the function."""
         if self.autoretry_for and not isinstance(problem, self.autoretry_for):
@@ -80,17 +85,14 @@ class Handler(Generic[P, R]):
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Return the JSON arguments of a call: positions, then one object of keywords if any."""
-        _signature_of(self.function).bind(*args, **kwargs)
-        return [*args, {KEYWORDS: kwargs}] if kwargs else list(args)
+        signature_of(self.function).bind(*args, **kwargs)
+        return joined(args, kwargs)
 
     def run(self, args: list[Any]) -> Any:
         """Call the function with the JSON arguments of a job; async functions give a coroutine."""
-        keywords: dict[str, Any] = {}
-        if args and isinstance(args[-1], dict) and args[-1].keys() == {KEYWORDS}:
-            keywords = args[-1][KEYWORDS]
-            args = args[:-1]
+        positions, keywords = split(args)
         call: Callable[..., Any] = self.function
-        return call(*args, **keywords)
+        return call(*positions, **keywords)
 
 
 class SyncHandler(Handler[P, R]):
@@ -116,6 +118,19 @@ def is_async(function: Callable[..., Any]) -> bool:
     return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
+def joined(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """Return the JSON arguments of a call: positions, then one object of keywords if any."""
+    return [*args, {KEYWORDS: kwargs}] if kwargs else list(args)
+
+
+def split(args: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Return the positions and the keywords of JSON arguments."""
+    if args and isinstance(args[-1], dict) and args[-1].keys() == {KEYWORDS}:
+        return args[:-1], args[-1][KEYWORDS]
+    return args, {}
+
+
 @lru_cache(maxsize=4096)
-def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function."""
     return inspect.signature(function)

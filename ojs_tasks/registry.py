@@ -1,13 +1,15 @@
 """The registered handlers of this process, by job type and version."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from ojs_tasks.context import ClaimedJob
 from ojs_tasks.handlers import Handler
 from ojs_tasks.versions import parse_version, split_type
 
-MODULE = "ojs_jobs"  # searched in every installed app
+MODULE = "ojs_jobs"  # of an installed app
+MODULES = (MODULE, "tasks")  # searched in every installed app, "tasks" for those of Django
 
 # by type, the latest versions first
 _handlers: dict[str, list[Handler[Any, Any]]] = {}
@@ -20,6 +22,18 @@ def register(handler: Handler[Any, Any]) -> None:
         raise ValueError(f"job type {handler.type!r} has a handler already")
     found = [*others, handler]
     _handlers[handler.type] = sorted(found, key=lambda one: one.range.low, reverse=True)
+
+
+def of_type(job_type: str) -> Sequence[Handler[Any, Any]]:
+    """Return the handlers of a type, those with the latest versions first."""
+    return _handlers.get(job_type, ())
+
+
+def discover() -> None:
+    """Import the modules of installed apps that hold handlers."""
+    from django.utils.module_loading import autodiscover_modules  # noqa: PLC0415 - optional
+
+    autodiscover_modules(*MODULES)
 
 
 def handlers() -> list[Handler[Any, Any]]:
@@ -44,7 +58,7 @@ def handled_queues() -> tuple[str, ...]:
 
     Other queues are left out: their jobs may be meant for workers in other languages.
     """
-    named = {str(one.members.get("queue", "default")) for one in handlers()}
+    named = {queue for one in handlers() for queue in one.queues}
     return tuple(sorted(named, key=lambda name: (name != "default", name)))
 
 

@@ -6,6 +6,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from importlib import import_module
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -38,6 +39,13 @@ class Snapshot:
     progress_message: str | None = None
     progress_data: Any = None
     meta: Mapping[str, Any] = field(default_factory=dict)
+    args: Sequence[Any] = ()
+    priority: int = 0
+    created_at: datetime | None = None
+    scheduled_at: datetime | None = None
+    started_at: datetime | None = None  # of the latest attempt
+    finished_at: datetime | None = None
+    worker_id: str | None = None  # of the running attempt
     deduplicated: bool = False  # the job that a unique policy found, instead of a new one
 
     @property

@@ -51,11 +51,9 @@ class RateLimitTerms(TypedDict, total=False):
     scope: Literal["tenant", "global"]
 
 
-class JobTerms(TypedDict, total=False):
-    """The terms of `@job`, for every job of the handler."""
+class TaskTerms(TypedDict, total=False):
+    """The terms without those that Django's Tasks framework has under its own names."""
 
-    queue: str | None
-    priority: int | Literal["high", "normal", "low"] | None
     retry: RetryTerms | None
     unique: UniqueTerms | None
     rate_limit: RateLimitTerms | None
@@ -67,11 +65,18 @@ class JobTerms(TypedDict, total=False):
     timeout: Span | None
     visibility_timeout: Span | None
     result_ttl: Span | None  # 0: the result is not kept, -1: kept as long as the job
-    delay: Moment | None
-    scheduled_at: Moment | None
     expires_at: Moment | None
     pending: bool | None
     attributes: Mapping[str, Any] | None  # custom members of the envelope
+
+
+class JobTerms(TaskTerms, total=False):
+    """The terms of `@job`, for every job of the handler."""
+
+    queue: str | None
+    priority: int | Literal["high", "normal", "low"] | None
+    delay: Moment | None
+    scheduled_at: Moment | None
 
 
 class Terms(JobTerms, total=False):

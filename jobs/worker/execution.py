@@ -2,7 +2,7 @@
 
 import traceback
 from asyncio import CancelledError
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -60,7 +60,8 @@ def _ended_by(problem: BaseException, context: Context) -> Nack:
         return timed_out(context)
     if isinstance(problem, InvalidPayload | ResultTooLarge):
         return failed(context, retry.server_error("invalid_result", problem.message))
-    return failed(context, {**describe(problem), **_retrying(context, problem)})
+    error = describe(problem, context.error_details)
+    return failed(context, {**error, **_retrying(context, problem)})
 
 
 def _retrying(context: Context, problem: BaseException) -> dict[str, Any]:
@@ -102,7 +103,7 @@ def timed_out(context: Context) -> Nack:
     return failed(context, retry.timeout_error(limit_ms, limit_ms))
 
 
-def describe(problem: BaseException) -> dict[str, Any]:
+def describe(problem: BaseException, details: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Turn an exception into a job error: class name, message, innermost frames last.
 
     A group with one exception, such as that of a TaskGroup, is described as this exception. Never
@@ -121,6 +122,7 @@ def describe(problem: BaseException) -> dict[str, Any]:
             "code": (_storable(code) if isinstance(code, str) else "") or "handler_error",
             "message": _message(problem, leaves),
             "backtrace": frames[-retry.MAX_FRAMES :],
+            "details": details and {name: _storable(text) for name, text in details.items()},
         }
     )
 

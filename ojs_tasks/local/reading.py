@@ -36,6 +36,13 @@ def snapshot(job: Job) -> Snapshot:
         progress_message=progress.get("progress_message"),
         progress_data=progress.get("progress_data"),
         meta=_loaded(job.meta),
+        args=_loaded(job.args),
+        priority=job.priority,
+        created_at=job.created_at,
+        scheduled_at=job.scheduled_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
+        worker_id=job.worker_id,
         deduplicated=job.deduplicated,
     )
 

@@ -32,7 +32,7 @@ from ojs_tasks.remote.wire import loads
 try:
     import httpx
 except ImportError:
-    raise NoServer("remote mode needs httpx: pip install 'ojs-django[remote]'") from None
+    raise NoServer("remote mode needs httpx: pip install ojs-django") from None
 
 T = TypeVar("T")
 

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from django.core.management.base import CommandError
-from django.utils.module_loading import autodiscover_modules
 
 from ojs_tasks.exceptions import NoServer
-from ojs_tasks.registry import MODULE, handled_queues, handlers
+from ojs_tasks.registry import MODULE, discover, handled_queues, handlers
 from ojs_tasks.server import settings
 from ojs_tasks.worker.config import WorkerConfig
 
@@ -55,7 +54,7 @@ def _run_pool(options: Mapping[str, Any]) -> int:
     from ojs_tasks.remote.worker import run_pool  # noqa: PLC0415 - it needs httpx
 
     found = _settings(options)
-    autodiscover_modules(MODULE)
+    discover()
     config = _config(options, "")
     arguments = ["--concurrency", str(config.concurrency)]
     for name in SHARED:
@@ -73,7 +72,7 @@ def _run_pool(options: Mapping[str, Any]) -> int:
 def _run_child(options: Mapping[str, Any]) -> int:
     from ojs_tasks.remote.worker import new_worker_id, run_child  # noqa: PLC0415 - it needs httpx
 
-    autodiscover_modules(MODULE)
+    discover()
     code = run_child(_config(options, new_worker_id()), _settings(options))
     sys.stdout.flush()
     # stuck threads must not keep the process

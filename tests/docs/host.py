@@ -12,6 +12,7 @@ from typing import Any
 from tests.package.host import new_host
 from tests.project.conftest import clean_environment
 
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """A project's folder, and the environment of its processes."""

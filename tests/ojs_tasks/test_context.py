@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pytest
 
@@ -25,6 +26,11 @@ class Claimed:
         '{"workflow_id":"w","parent_results":[18446744073709551616],"last_checkpoint":{"at":5}}'
     )
     version: str | None = None
+    priority: int = 0
+    errors: str | None = None
+    created_at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    scheduled_at: datetime | None = None
+    started_at: datetime | None = None
 
 
 class Reports:

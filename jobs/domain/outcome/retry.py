@@ -12,6 +12,7 @@ from jobs.domain.wire import jsonio
 from jobs.domain.wire.bounds import MAX_INT, MAX_INTERVAL_MS
 from jobs.domain.wire.durations import format_duration, parse_duration
 from jobs.domain.wire.times import format_time, parse_time
+from ojs_tasks.error_names import is_listed
 
 STRATEGIES: Final = ("none", "constant", "linear", "exponential", "polynomial")
 HISTORY: Final = 25
@@ -266,13 +267,7 @@ def decide(
 
 
 def _is_listed(policy: RetryPolicy, error: Mapping[str, Any]) -> bool:
-    names = [error.get("type"), error.get("code")]
-    return any(
-        name == entry or (entry.endswith(".*") and name.startswith(entry[:-1]))
-        for entry in policy.non_retryable_errors
-        for name in names
-        if isinstance(name, str)
-    )
+    return is_listed(policy.non_retryable_errors, [error.get("type"), error.get("code")])
 
 
 def normalise_error(raw: object) -> dict[str, Any]:

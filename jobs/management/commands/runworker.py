@@ -10,7 +10,6 @@ from signal import SIGCHLD, SIGCONT, SIGINT, SIGTERM, SIGTSTP
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils.module_loading import autodiscover_modules
 
 from jobs import logs
 from jobs.database import bypass_pooler
@@ -22,7 +21,7 @@ from jobs.worker.pool import Pool
 from jobs.worker.readiness import ReadyFile
 from jobs.worker.signals import answer
 from ojs_tasks.context import current_job
-from ojs_tasks.registry import MODULE, handled_queues
+from ojs_tasks.registry import discover, handled_queues
 from ojs_tasks.remote.command import add_server
 from ojs_tasks.remote.command import run as run_remote
 
@@ -142,7 +141,7 @@ def _program() -> list[str]:
 
 
 def _run_child(options: dict[str, Any]) -> int:
-    autodiscover_modules(MODULE)
+    discover()
     queues = options["queues"]
     named = tuple(q.strip() for q in queues.split(",") if q.strip()) if queues else ()
     engine = Engine(

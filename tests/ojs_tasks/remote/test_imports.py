@@ -48,5 +48,5 @@ def test_without_httpx_one_line_names_the_extra(host: Project) -> None:
     _, errors = process.communicate()
 
     assert errors.strip().splitlines()[-1] == (
-        "ojs_tasks.exceptions.NoServer: remote mode needs httpx: pip install 'ojs-django[remote]'"
+        "ojs_tasks.exceptions.NoServer: remote mode needs httpx: pip install ojs-django"
     )
