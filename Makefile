@@ -98,7 +98,7 @@ faults: $(VENV)/.dev
 # needs uv; keeps what is pinned and still fits; uv writes no index address unless told to
 lock:
 	echo 'django<6' | $(COMPILE) --python-version 3.11 --extra all pyproject.toml -o requirements.lock
-	echo 'django<6' | $(COMPILE) --python-version 3.11 $(DEV) pyproject.toml -o requirements-dev.lock
+	echo 'django<6' | $(COMPILE) --python-version 3.11 --extra tasks $(DEV) pyproject.toml -o requirements-dev.lock
 	echo 'django>=6' | $(COMPILE) --python-version 3.13 $(DEV) pyproject.toml -o requirements-dev-django6.lock
 	$(COMPILE) --python-version 3.11 --extra docs pyproject.toml -o requirements-docs.lock < requirements-dev.lock
 
