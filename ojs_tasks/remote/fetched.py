@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, Self
 
-from ojs_tasks.remote.wire import dumps
+from ojs_tasks.remote.wire import dumps, moment
 
 DEFAULT_TIMEOUT_MS: Final = 1_800_000  # of a server that shows none
 MAX_TIMEOUT_MS: Final = 10 * 365 * 86_400_000
@@ -28,6 +29,11 @@ class FetchedJob:
     meta: bytes
     attributes: bytes
     version: str | None
+    priority: int
+    errors: bytes
+    created_at: datetime
+    scheduled_at: datetime | None
+    started_at: datetime | None
 
     @classmethod
     def of(cls, envelope: Any) -> Self:
@@ -46,6 +52,11 @@ class FetchedJob:
                 args=dumps(envelope.get("args") or []),
                 meta=dumps(envelope.get("meta") or {}),
                 attributes=dumps({n: v for n, v in envelope.items() if n not in LEFT_OUT}),
+                priority=int(envelope.get("priority") or 0),
+                errors=dumps(envelope.get("errors") or []),
+                created_at=moment(envelope.get("created_at")) or datetime.now(UTC),
+                scheduled_at=moment(envelope.get("scheduled_at")),
+                started_at=moment(envelope.get("started_at")),
                 version=None if version is None else dumps(version).decode(),
             )
         except (KeyError, TypeError) as problem:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from datetime import datetime
 from http import HTTPStatus
 from threading import Lock
 from time import time_ns
@@ -11,6 +12,7 @@ from ojs_tasks import documents
 from ojs_tasks.remote.errors import ServerRefused, ServerUnreachable
 from ojs_tasks.server import Draft, Snapshot
 
+ENDS: Final = ("completed_at", "cancelled_at", "discarded_at")  # of an envelope
 TICKS_PER_MS: Final = 4096  # the 12 bits after the milliseconds count them: RFC 9562, 6.2
 
 
@@ -49,8 +51,23 @@ def snapshot(envelope: Any, *, deduplicated: bool = False) -> Snapshot:
         progress_message=envelope.get("progress_message"),
         progress_data=envelope.get("progress_data"),
         meta=envelope.get("meta") or {},
+        args=envelope.get("args") or (),
+        priority=envelope.get("priority") or 0,
+        created_at=moment(envelope.get("created_at")),
+        scheduled_at=moment(envelope.get("scheduled_at")),
+        started_at=moment(envelope.get("started_at")),
+        finished_at=moment(next((envelope[name] for name in ENDS if name in envelope), None)),
+        worker_id=envelope.get("worker_id"),
         deduplicated=deduplicated or envelope.get("deduplicated") is True,
     )
+
+
+def moment(text: Any) -> datetime | None:
+    """Return a time of the server; None for no text, or no time."""
+    try:
+        return datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
 
 
 def of_draft(draft: Draft, state: str) -> Snapshot:

@@ -1,6 +1,7 @@
 """The calls of a worker. Spec: contract 3.4, 9."""
 
 import logging
+from asyncio import to_thread
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
@@ -92,6 +93,10 @@ class RemoteReports:
             _log_lost(context, problem_.message)
         else:
             raise problem_
+
+    async def areport(self, context: Context, report: Report) -> None:
+        """Send a report as `report` does, from a coroutine."""
+        await to_thread(self.report, context, report)
 
 
 def _log_lost(context: Context, reason: str) -> None:

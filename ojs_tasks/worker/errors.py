@@ -36,7 +36,10 @@ def timeout_error(limit_ms: int, elapsed_ms: int) -> dict[str, Any]:
 
 def described(problem: BaseException, context: Context) -> dict[str, Any]:
     """Turn an exception of an attempt into a job error, with what decides about its retry."""
-    return describe(problem) | _retrying(problem, context)
+    details = context.error_details
+    stored = {name: _storable(text) for name, text in details.items()} if details else None
+    described = describe(problem) | _retrying(problem, context)
+    return described | {"details": stored} if stored else described
 
 
 def describe(problem: BaseException) -> dict[str, Any]:

@@ -27,6 +27,6 @@ def test_the_wheel_names_its_extras_and_its_command(wheel: Path) -> None:
         facts = message_from_bytes(opened.read(f"{info}/METADATA"))
         scripts = opened.read(f"{info}/entry_points.txt").decode()
 
-    extras = {"all", "console", "dev", "docs", "embedded", "federation", "server"}
+    extras = {"all", "console", "dev", "docs", "embedded", "federation", "server", "tasks"}
     assert set(facts.get_all("Provides-Extra", [])) == extras
     assert "ojs-server = ojs_project.__main__:main" in scripts

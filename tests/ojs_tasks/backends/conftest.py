@@ -13,7 +13,6 @@ from ojs_tasks import registry
 
 ROOT = "ojs_tasks.backends"
 QUEUES = ["default", "urgent"]
-HAS_FRAMEWORK = bool(find_spec("django.tasks") or find_spec("django_tasks"))
 FRAMEWORK = "django.tasks" if find_spec("django.tasks") else "django_tasks"
 TASKS: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": f"{ROOT}.DatabaseBackend", "QUEUES": QUEUES},
@@ -26,13 +25,10 @@ TASKS: dict[str, dict[str, Any]] = {
     "missing": {"BACKEND": "does.not.exist"},
 }  # fmt: skip
 
-tasks: Any = None  # the module; `using` of type checkers takes no options of ours
-if HAS_FRAMEWORK:
-    import_module(ROOT)  # so that the framework reads TASKS again with each change of the setting
-    with override_settings(TASKS=TASKS):
-        tasks = import_module("tests.ojs_tasks.backends.tasks")
-else:  # Django 5.2 without its backport
-    collect_ignore_glob = ["test_*.py"]
+import_module(ROOT)  # so that the framework reads TASKS again with each change of the setting
+with override_settings(TASKS=TASKS):
+    # the module; `using` of type checkers takes no options of ours
+    tasks: Any = import_module("tests.ojs_tasks.backends.tasks")
 
 
 # by type; other tests may have registered handlers before
