@@ -428,6 +428,7 @@ SENDERS = {
     "ojs_project/serving/listeners.py",  # serves clients
     "ojs_project/serving/server.py",  # serves clients
     "ojs_project/serving/streams.py",  # serves clients
+    "ojs_tasks/remote/client.py",  # to the server that the settings of a host name
     "webhooks/services/post.py",
 }
 
