@@ -83,6 +83,10 @@ class Dataset:
             row = connection.execute("SELECT uuidv7()::text").fetchone()
         return str(row[0]) if row else ""
 
+    def ended_jobs(self) -> int:
+        """Count the ended jobs."""
+        return self.database.number("SELECT count(*) FROM ojs_finished")
+
     def ended(self, number: int) -> list[str]:
         """Return ids of up to `number` ended jobs, chosen at random."""
         with self.database.connect() as connection:

@@ -64,9 +64,9 @@ def _got(requests: Sequence[bytes]) -> Cycle:
     return 1
 
 
-def listed(key: str, state: str) -> Callable[[], Cycle]:
-    """Read the first page of the jobs of a state in the queue of the backlog."""
-    return partial(_once, _read(key, f"/jobs?queue={CLAIMED}&state={state}&limit=50"), 1)
+def listed(key: str, state: str, number: int) -> Callable[[], Cycle]:
+    """Read the first `number` jobs of a state."""
+    return partial(_once, _read(key, f"/jobs?state={state}&limit={number}"), 1)
 
 
 def push(key: str, job: dict[str, Any]) -> bytes:

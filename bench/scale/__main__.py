@@ -4,7 +4,6 @@ The points of a series take turns on one PostgreSQL, slice by slice, with defaul
 """
 
 import argparse
-import os
 import shutil
 import signal
 import sys
@@ -23,7 +22,6 @@ from bench.scale.table import table
 from ojs_project.postgres import Cluster
 
 PICTURES = Path(__file__).resolve().parents[2] / "docs" / "pictures" / "scale"
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "bench.settings")
 
 
 def main() -> int:
@@ -41,8 +39,8 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
     parser.add_argument("--only", default=",".join(NAMES), help="the series to measure")
-    parser.add_argument("--seconds", type=float, default=2.0, help="length of one slice")
-    parser.add_argument("--rounds", type=int, default=7, help="slices per path and point")
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of one slice")
+    parser.add_argument("--rounds", type=int, default=11, help="slices per path and point")
     parser.add_argument("--share", type=float, default=1.0, help="of the ended and waiting jobs")
     parser.add_argument("--folder", type=Path, default=None, help="where PostgreSQL's data is made")
     parser.add_argument("--pictures", type=Path, default=PICTURES, help="where pictures are stored")

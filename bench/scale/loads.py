@@ -1,6 +1,6 @@
 """The paths of the series as requests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from bench import requests
@@ -9,7 +9,8 @@ from bench.names import CLAIMED, META
 from bench.scale.measure import Load, Point
 
 BACKLOG_TENANT = "tenant-1"
-FEW_ENDED, MAKERS, MAKE_S = 100, 4, 0.5
+LISTED = 50  # ended jobs that a list shows
+MAKERS, MAKE_S = 4, 0.5
 
 
 def _enqueue(point: Point) -> Callable[[], Cycle]:
@@ -30,20 +31,19 @@ def _claim(batch: int, point: Point) -> Callable[[], Cycle]:
 
 
 def _get(point: Point) -> Callable[[], Cycle]:
-    if len(point.ended()) < FEW_ENDED:
-        end_some(point)
-    return requests.get(point.key, point.ended())
+    return requests.get(point.key, _ended(point))
 
 
 def _listed(point: Point) -> Callable[[], Cycle]:
-    if len(point.ended()) < FEW_ENDED:
-        end_some(point)
-    return requests.listed(point.key, "completed")
+    _ended(point)
+    return requests.listed(point.key, "completed", LISTED)
 
 
-def end_some(point: Point) -> None:
-    """Run some jobs to their end."""
-    drive(point.port, _cycle(point), MAKERS, MAKE_S)
+def _ended(point: Point) -> Sequence[str]:
+    """Return ids of ended jobs; first run some to their end if there are too few."""
+    while len(found := point.ended()) < LISTED:
+        drive(point.port, _cycle(point), MAKERS, MAKE_S)
+    return found
 
 
 ENQUEUE = Load("POST /jobs", _enqueue)

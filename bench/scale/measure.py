@@ -8,7 +8,7 @@ from bench.against import usage
 from bench.dataset import Dataset
 from bench.load import Cycle, Measured, drive
 
-WARM_S = 1.0
+WARM_S = 0.2  # before each slice: refilled tables have new plans
 WRITERS = "PostgreSQL's writers"
 
 
@@ -86,12 +86,10 @@ def rotation(points: int, rounds: int) -> Iterator[list[int]]:
 def measure(
     points: Sequence[Point], loads: Sequence[Load], rounds: int, seconds: float
 ) -> list[Curve]:
-    """Measure each path on all points in turns, after a warm-up of each point."""
+    """Measure each path on all points in turns."""
     curves = []
     for load in loads:
         curve = Curve(load.title, [one.label for one in points], [[] for _ in points])
-        for point in points:
-            _slice(load, point, min(WARM_S, seconds))
         for order in rotation(len(points), rounds):
             for n in order:
                 curve.slices[n].append(_slice(load, points[n], seconds))
@@ -102,6 +100,7 @@ def measure(
 def _slice(load: Load, point: Point, seconds: float) -> Slice:
     point.ready()
     cycle = load.cycle(point)
+    drive(point.port, cycle, point.clients, WARM_S)
     before = point.cpu()
     measured = drive(point.port, cycle, point.clients, seconds)
     spent = usage.difference(point.cpu(), before)

@@ -17,6 +17,7 @@ from ojs_project.postgres import Cluster
 CLUSTER = {"max_connections": "500"}
 ROLE = "ojs"
 DRIFT = 0.1  # share of the waiting jobs that may be missing or too many
+FEW = 100_000  # ended jobs; a store with a tenth of them counts as empty
 HISTORY_DAYS = 5.0  # less than retention removes
 EVENTED = 330_000  # newest ended jobs with three events each: the default bound of retention
 IDS = 2_000  # of ended jobs that are read
@@ -87,14 +88,15 @@ class Rig:
 
 
 def ready_of(dataset: Dataset) -> Callable[[], None]:
-    """Return what brings a dataset to its size: its backlog; nothing at all if it has no rows."""
+    """Return what brings a dataset to its size: its backlog, or few ended jobs if it has none."""
 
     def ready() -> None:
         if dataset.available:
-            if abs(dataset.waiting() - dataset.available) > DRIFT * dataset.available:
-                dataset.refill(dataset.available)
-        elif not dataset.finished:
-            dataset.refill(0)
+            drift = abs(dataset.waiting() - dataset.available) / dataset.available
+        else:
+            drift = 0.0 if dataset.finished else dataset.ended_jobs() / FEW
+        if drift > DRIFT:
+            dataset.refill(dataset.available)
 
     return ready
 

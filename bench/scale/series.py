@@ -80,7 +80,7 @@ ALL = (
     Series("finished", "Ended jobs, 8 connections", "ended jobs",
            (ENQUEUE, CYCLE, GET, LIST), _finished),
     Series("waiting", "Available jobs of one queue, 8 connections", "available jobs",
-           (BEHIND, FETCH, FETCH50), _waiting, seconds=0.25),
+           (BEHIND, FETCH, FETCH50), _waiting, seconds=0.5),
     Series("pooler", "PgBouncer in transaction mode, 8 connections", "connection to PostgreSQL",
            (ENQUEUE, CYCLE, FETCH50, GET), _pooler),
 )  # fmt: skip
