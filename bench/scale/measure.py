@@ -1,7 +1,7 @@
 """Measures the points of a series in turns, so that noise of the machine affects all of them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 
 from bench.against import usage
@@ -32,6 +32,7 @@ class Load:
 
     title: str
     cycle: Callable[[Point], Callable[[], Cycle]]
+    unit: str = "job"  # that rates and CPU are given for
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Curve:
 
     title: str
     labels: Sequence[str]
-    slices: list[list[Slice]] = field(default_factory=list)
+    slices: list[list[Slice]]
+    unit: str = "job"
 
     def cpu_us(self, point: int) -> dict[str, float]:
         """Return CPU microseconds per job by part, over all slices of a point."""
@@ -89,7 +91,8 @@ def measure(
     """Measure each path on all points in turns."""
     curves = []
     for load in loads:
-        curve = Curve(load.title, [one.label for one in points], [[] for _ in points])
+        labels = [one.label for one in points]
+        curve = Curve(load.title, labels, [[] for _ in points], load.unit)
         for order in rotation(len(points), rounds):
             for n in order:
                 curve.slices[n].append(_slice(load, points[n], seconds))

@@ -8,6 +8,7 @@ from bench.scale.measure import Curve
 from bench.scale.table import PARTS
 
 BAR = 0.6  # width of a bar, as a share of its place
+ROOM = 1.05  # for the sum above the highest bar
 APART = 5  # pixels between the whiskers of two paths
 NAMES_Y, NAME_HEIGHT = HEIGHT + 52, 16  # of the names below the axis, in two columns
 MARKS = (  # a shape for each path
@@ -20,10 +21,10 @@ Ratio = tuple[float, float, float]
 
 
 def bars(curve: Curve, axis: str) -> Iterator[str]:
-    """Yield CPU microseconds per job by part; the sum stands above each bar."""
+    """Yield CPU microseconds per job or request by part; the sum stands above each bar."""
     points = range(len(curve.labels))
-    scale = ticks(max(sum(curve.cpu_us(n).values()) for n in points))
-    yield from frame(f"{curve.title}: CPU, µs per job", axis, curve.labels, scale)
+    scale = ticks(ROOM * max(sum(curve.cpu_us(n).values()) for n in points))
+    yield from frame(f"{curve.title}: CPU, µs per {curve.unit}", axis, curve.labels, scale)
     for n in points:
         cpu_us, x = curve.cpu_us(n), across(n, len(points))
         yield from _bar(cpu_us, x, BAR * WIDTH / len(points), scale)
