@@ -10,7 +10,8 @@ from bench.scale.table import PARTS
 BAR = 0.6  # width of a bar, as a share of its place
 ROOM = 1.05  # for the sum above the highest bar
 APART = 5  # pixels between the whiskers of two paths
-NAMES_Y, NAME_HEIGHT = HEIGHT + 52, 16  # of the names below the axis, in two columns
+NAMES_Y, NAME_HEIGHT = HEIGHT + 52, 16  # of the names below the axis
+NAME_WIDTH = 168  # of a name; two stand beside each other
 MARKS = (  # a shape for each path
     "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0",
     "M-4,-4h8v8h-8z",
@@ -73,7 +74,7 @@ def _line(
 
 
 def _name(title: str, color: int) -> Iterator[str]:
-    x, y = color % 2 * WIDTH / 2, NAMES_Y + color // 2 * NAME_HEIGHT
+    x, y = color % 2 * NAME_WIDTH, NAMES_Y + color // 2 * NAME_HEIGHT
     yield _mark(color, x, y)
     yield f'<text x="{x + 9:.0f}" y="{y + 4}">{escape(title)}</text>'
 

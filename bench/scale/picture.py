@@ -11,7 +11,7 @@ from bench.scale.table import PARTS
 
 LEFT, TOP, RIGHT, BOTTOM = 48, 34, 12, 80  # around the area of a panel
 HEAD = 46  # height of title and legend
-COLUMNS = 3
+MOST_COLUMNS = 3
 STYLE = """
 :root { --text: #24292f; --grid: #d0d7de; --back: #ffffff;
   --c0: #0969da; --c1: #1a7f37; --c2: #bf8700; --c3: #8250df; }
@@ -28,22 +28,24 @@ text { font: 11px system-ui, sans-serif; fill: var(--text); }
 def picture(title: str, axis: str, curves: Sequence[Curve]) -> str:
     """Return the SVG: a panel with the CPU of each path, then one with all rates."""
     panels = [*(bars(curve, axis) for curve in curves), rates(curves, axis)]
-    width = (WIDTH + LEFT + RIGHT) * min(COLUMNS, len(panels))
-    height = HEAD + (HEIGHT + TOP + BOTTOM) * ceil(len(panels) / COLUMNS)
+    rows = ceil(len(panels) / MOST_COLUMNS)
+    columns = ceil(len(panels) / rows)
+    width = (WIDTH + LEFT + RIGHT) * columns
+    height = HEAD + (HEIGHT + TOP + BOTTOM) * rows
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
         f"<title>{escape(title)}</title><style>{STYLE}</style>",
         '<rect class="back" width="100%" height="100%"/>',
         f'<text class="title" x="{LEFT}" y="20">{escape(title)}</text>',
         *_legend(curves),
-        *(_placed(n, panel) for n, panel in enumerate(panels)),
+        *(_placed(*divmod(n, columns), panel) for n, panel in enumerate(panels)),
         "</svg>\n",
     ])  # fmt: skip
 
 
-def _placed(number: int, panel: Iterator[str]) -> str:
-    x = LEFT + number % COLUMNS * (WIDTH + LEFT + RIGHT)
-    y = HEAD + TOP + number // COLUMNS * (HEIGHT + TOP + BOTTOM)
+def _placed(row: int, column: int, panel: Iterator[str]) -> str:
+    x = LEFT + column * (WIDTH + LEFT + RIGHT)
+    y = HEAD + TOP + row * (HEIGHT + TOP + BOTTOM)
     inside = "\n".join(panel)
     return f'<g transform="translate({x} {y})">\n{inside}\n</g>'
 
