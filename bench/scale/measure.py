@@ -8,7 +8,7 @@ from bench.against import usage
 from bench.dataset import Dataset
 from bench.load import Cycle, Measured, drive
 
-WARM_S = 0.2  # before each slice: refilled tables have new plans
+WARM_S = 0.3  # before each slice: refilled tables have new plans
 WRITERS = "PostgreSQL's writers"
 
 
@@ -103,10 +103,12 @@ def measure(
 def _slice(load: Load, point: Point, seconds: float) -> Slice:
     point.ready()
     cycle = load.cycle(point)
-    drive(point.port, cycle, point.clients, WARM_S)
-    before = point.cpu()
-    measured = drive(point.port, cycle, point.clients, seconds)
-    spent = usage.difference(point.cpu(), before)
+    looks: list[usage.Seconds] = []
+    measured = drive(
+        point.port, cycle, point.clients, seconds,
+        warm_s=WARM_S, look=lambda: looks.append(point.cpu()),
+    )  # fmt: skip
+    spent = usage.difference(looks[1], looks[0])
     return Slice(measured.rate, measured.jobs, joined(spent), _share(measured))
 
 
