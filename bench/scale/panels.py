@@ -9,6 +9,7 @@ from bench.scale.table import PARTS
 
 BAR = 0.6  # width of a bar, as a share of its place
 ROOM = 1.05  # for the sum above the highest bar
+CUT = 1.5  # whiskers are cut above this multiple of the highest median
 APART = 5  # pixels between the whiskers of two paths
 NAMES_Y, NAME_HEIGHT = HEIGHT + 52, 16  # of the names below the axis
 NAME_WIDTH = 168  # of a name; two stand beside each other
@@ -49,7 +50,9 @@ def rates(curves: Sequence[Curve], axis: str) -> Iterator[str]:
     """Yield the rates relative to the base: medians as marks, ranges as whiskers."""
     labels = curves[0].labels
     found = [[curve.ratios(n) for n in range(len(labels))] for curve in curves]
-    scale = ticks(max(greatest for ratios in found for _, _, greatest in ratios))
+    middle = max(one[0] for ratios in found for one in ratios)
+    greatest = max(one[2] for ratios in found for one in ratios)
+    scale = ticks(min(greatest, CUT * middle))
     yield from frame("rate relative to the base: median, min-max", axis, labels, scale)
     one = up(1, scale)
     yield f'<line class="one" x1="0" x2="{WIDTH}" y1="{one:.1f}" y2="{one:.1f}"/>'
@@ -63,7 +66,7 @@ def _line(
     ratios: Sequence[Ratio], color: int, shift: float, scale: Sequence[float]
 ) -> Iterator[str]:
     spots = [
-        (across(n, len(ratios)) + shift, *(up(value, scale) for value in ratio))
+        (across(n, len(ratios)) + shift, *(max(0.0, up(value, scale)) for value in ratio))
         for n, ratio in enumerate(ratios)
     ]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in spots)
