@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from jobs.domain.states import State
-from jobs.testing import run_available
+from ojs_tasks.testing import run_available
 from manual import markdown
 from ojs_tasks import registry
 from tests.conftest import ROOT
