@@ -22,10 +22,10 @@ class JobsMixin(Base):
     run_available = staticmethod(helpers.run_available)
     make_due = staticmethod(helpers.make_due)
     enqueued = staticmethod(helpers.enqueued)
-    assertEnqueued = staticmethod(helpers.assert_enqueued)
-    assertNotEnqueued = staticmethod(helpers.assert_not_enqueued)
+    assertEnqueued = staticmethod(helpers.assert_enqueued)  # noqa: N815 - unittest's form
+    assertNotEnqueued = staticmethod(helpers.assert_not_enqueued)  # noqa: N815
 
-    def setUp(self) -> None:  # noqa: N802 - unittest's name
+    def setUp(self) -> None:
         """Keep jobs in memory if the project has no database for them."""
         super().setUp()
         if not is_local():

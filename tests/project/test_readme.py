@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from jobs.domain.states import State
-from ojs_tasks.testing import run_available
 from manual import markdown
 from ojs_tasks import registry
+from ojs_tasks.testing import run_available
 from tests.conftest import ROOT
 from tests.processes import DEADLINE_S
 

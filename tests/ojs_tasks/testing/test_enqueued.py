@@ -67,7 +67,7 @@ def test_a_wrong_number_shows_the_jobs_that_were_found(mail: "Handler[..., None]
     assert_not_enqueued(mail)
     mail.enqueue("ada@example.org")
 
-    with pytest.raises(AssertionError, match="expected 2 enqueued.*found 1\n  mail.send"):
+    with pytest.raises(AssertionError, match=r"expected 2 enqueued.*found 1\n  mail\.send"):
         enqueued(mail, count=2)
     with pytest.raises(AssertionError, match="expected 0 enqueued"):
         assert_not_enqueued("mail.send")

@@ -17,9 +17,9 @@ class JobsMixinTests(JobsMixin, TestCase):
         self.assertNotEnqueued(one)
         one.enqueue(1)
         self.assertEnqueued(one, args=[1], count=1)
-        self.assertEqual([run.result for run in self.run_available()], [1])
+        assert [run.result for run in self.run_available()] == [1]
         with self.run_now():
-            self.assertEqual(one.enqueue(2).result(), 2)
+            assert one.enqueue(2).result() == 2
 
 
 @override_settings(OJS={"SERVER": "https://jobs.example.org"})
@@ -32,8 +32,8 @@ class RemoteTests(JobsMixin, TestCase):
             return 1
 
         one.enqueue()
-        self.assertEqual(len(self.enqueued()), 1)
-        self.assertEqual([run.result for run in self.run_available()], [1])
+        assert len(self.enqueued()) == 1
+        assert [run.result for run in self.run_available()] == [1]
 
     def test_each_test_begins_without_jobs(self) -> None:
-        self.assertEqual(self.enqueued(), [])
+        assert self.enqueued() == []

@@ -9,9 +9,9 @@ from django.db import IntegrityError, connection, transaction
 from jobs.domain.states import State
 from jobs.models import Event, Job, Lane
 from jobs.services.outcome.cancel import cancel
-from ojs_tasks.testing import TooManyJobs, make_due, run_available
 from jobs.worker import execution
 from ojs_tasks import Discard, Retry, current_job, job, registry
+from ojs_tasks.testing import TooManyJobs, make_due, run_available
 
 
 @pytest.fixture(autouse=True)
