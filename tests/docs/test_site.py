@@ -106,7 +106,7 @@ def test_each_diagram_has_its_picture_and_no_picture_is_left_over() -> None:
 @pytest.mark.parametrize(
     ("page", "text"),
     [
-        ("reference/python.md", "## `jobs.testing`"),
+        ("reference/python.md", "## `ojs_tasks.testing`"),
         ("reference/commands.md", "## `runworker`"),
         ("reference/commands.md", "`--concurrency CONCURRENCY`"),
         ("reference/http.md", "### `POST /ojs/v1/workers/fetch`"),

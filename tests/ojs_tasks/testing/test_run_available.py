@@ -1,4 +1,4 @@
-"""`jobs.testing`: handlers of a project in its tests."""
+"""`ojs_tasks.testing`: handlers of a project in its tests."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from jobs.domain.states import State
 from jobs.middleware import Chain, Link
 from jobs.models import Event, Job, Lane
 from jobs.services.outcome.cancel import cancel
-from jobs.testing import TooManyJobs, make_due, run_available
 from jobs.worker import chain
 from ojs_tasks import Discard, Retry, current_job, job, registry
+from ojs_tasks.testing import TooManyJobs, make_due, run_available
 
 
 @pytest.fixture(autouse=True)
