@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, Final, Protocol, TypeAlias
 
 from ojs_tasks.exceptions import NoServer
+from ojs_tasks.flows import WorkflowSnapshot
 
 LOCAL: Final = "ojs_tasks.local.server"  # has LocalServer()
 LOCAL_CHECK: Final = "ojs_tasks.local.check"  # has check(draft)
@@ -78,6 +79,37 @@ class Server(Protocol):
 
     async def acancel(self, job_id: str) -> Snapshot:
         """Cancel a job as `cancel` does."""
+
+    def start_workflow(self, body: Draft) -> WorkflowSnapshot:
+        """Store a workflow and the jobs of its first steps. Raises the server's refusal."""
+
+    async def astart_workflow(self, body: Draft) -> WorkflowSnapshot:
+        """Store a workflow as `start_workflow` does."""
+
+    def read_workflow(self, workflow_id: str, *, with_results: bool = False) -> WorkflowSnapshot:
+        """Return the present state of a workflow. Raises WorkflowNotFound."""
+
+    async def aread_workflow(
+        self, workflow_id: str, *, with_results: bool = False
+    ) -> WorkflowSnapshot:
+        """Return the present state of a workflow. Raises WorkflowNotFound."""
+
+    def wait_workflow(self, workflow_id: str, timeout_s: float | None) -> WorkflowSnapshot:
+        """Return a workflow after its end, with results. None: wait for any time.
+
+        Raises ResultTimeout, WorkflowNotFound, or UncommittedJob.
+        """
+
+    async def await_workflow_end(
+        self, workflow_id: str, timeout_s: float | None
+    ) -> WorkflowSnapshot:
+        """Return a workflow after its end, as `wait_workflow` does."""
+
+    def cancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
+        """Cancel a workflow that has not ended. Raises WorkflowNotFound, or the refusal."""
+
+    async def acancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
+        """Cancel a workflow as `cancel_workflow` does."""
 
 
 _chosen: Server | None = None  # by `use`

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ojs_tasks.exceptions import JobNotFound
+from ojs_tasks.flows import WorkflowSnapshot
 from ojs_tasks.server import Draft, Snapshot
 
 
@@ -17,6 +18,8 @@ class Memory:
         self.calls: list[int] = []  # drafts of each enqueue
         self.waits: list[float | None] = []
         self._ended = ended
+        self.flow = WorkflowSnapshot("flow-0", "chain", "", "running")
+        self.bodies: list[Draft] = []
         self.drops = False
 
     def enqueue(self, drafts: Sequence[Draft]) -> list[Snapshot | None]:
@@ -58,3 +61,41 @@ class Memory:
     async def acancel(self, job_id: str) -> Snapshot:
         """Return the cancelled job."""
         return self.cancel(job_id)
+
+    def start_workflow(self, body: Draft) -> WorkflowSnapshot:
+        """Keep the request of a workflow."""
+        self.bodies.append(body)
+        return self.flow
+
+    async def astart_workflow(self, body: Draft) -> WorkflowSnapshot:
+        """Keep the request of a workflow."""
+        return self.start_workflow(body)
+
+    def read_workflow(self, workflow_id: str, *, with_results: bool = False) -> WorkflowSnapshot:
+        """Return the workflow."""
+        return self.flow
+
+    async def aread_workflow(
+        self, workflow_id: str, *, with_results: bool = False
+    ) -> WorkflowSnapshot:
+        """Return the workflow."""
+        return self.flow
+
+    def wait_workflow(self, workflow_id: str, timeout_s: float | None) -> WorkflowSnapshot:
+        """Return the workflow."""
+        self.waits.append(timeout_s)
+        return self.flow
+
+    async def await_workflow_end(
+        self, workflow_id: str, timeout_s: float | None
+    ) -> WorkflowSnapshot:
+        """Return the workflow."""
+        return self.wait_workflow(workflow_id, timeout_s)
+
+    def cancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
+        """Return the cancelled workflow."""
+        return replace(self.flow, state="cancelled")
+
+    async def acancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
+        """Return the cancelled workflow."""
+        return self.cancel_workflow(workflow_id)
