@@ -20,6 +20,7 @@ from ojs_tasks.exceptions import (
 )
 from ojs_tasks.handle import JobHandle, aget, aresult, get, result
 from ojs_tasks.handlers import Handler
+from ojs_tasks.periodic import periodic
 from ojs_tasks.signatures import Signature, aenqueue, enqueue
 from ojs_tasks.workflow_handle import WorkflowHandle, aget_workflow, get_workflow
 from ojs_tasks.workflows import Workflow, batch, chain, group
@@ -29,5 +30,5 @@ __all__ = [
     "JobTimeout", "NoServer", "Refused", "ResultTimeout", "Retry", "Signature", "UncommittedJob",
     "UnknownTerm", "Workflow", "WorkflowCancelled", "WorkflowFailed", "WorkflowHandle",
     "WorkflowNotFound", "aenqueue", "aget", "aget_workflow", "aresult", "batch", "chain",
-    "current_job", "enqueue", "get", "get_workflow", "group", "job", "result",
+    "current_job", "enqueue", "get", "get_workflow", "group", "job", "periodic", "result",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from ojs_tasks.exceptions import NoServer
 from ojs_tasks.flows import WorkflowSnapshot
 
 LOCAL: Final = "ojs_tasks.local.server"  # has LocalServer()
-LOCAL_CHECK: Final = "ojs_tasks.local.check"  # has check(draft)
+LOCAL_CHECK: Final = "ojs_tasks.local.check"  # has check(draft), check_schedule(body)
 REMOTE: Final = "ojs_tasks.remote.server"  # has RemoteServer(settings)
 APPS: Final = frozenset({"jobs", "jobs.apps.JobsConfig"})  # entries of INSTALLED_APPS
 
@@ -45,6 +45,16 @@ class Snapshot:
     def has_ended(self) -> bool:
         """Whether the job can no longer run by itself."""
         return self.state in ENDED
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """Names of schedules after a reconciliation; `refused` maps names to the reasons."""
+
+    added: Sequence[str] = ()
+    changed: Sequence[str] = ()
+    removed: Sequence[str] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
 class Server(Protocol):
@@ -111,6 +121,12 @@ class Server(Protocol):
     async def acancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
         """Cancel a workflow as `cancel_workflow` does."""
 
+    def reconcile_schedules(self, owner: str, bodies: Sequence[Draft]) -> Reconciled:
+        """Make the schedules of a project these; bodies are those of POST /ojs/v1/cron.
+
+        A schedule that an operator paused stays paused. Schedules without this owner stay.
+        """
+
 
 _chosen: Server | None = None  # by `use`
 _made: dict[str, Server] = {}  # by the value of the setting SERVER, "" for the local one
@@ -155,6 +171,27 @@ def check(draft: Draft) -> None:
     """
     if is_local():
         import_module(LOCAL_CHECK).check(draft)
+
+
+def check_schedule(body: Draft) -> None:
+    """Check a schedule in code, where the server's rules are in this process.
+
+    Raises the server's refusal.
+    """
+    if is_local():
+        import_module(LOCAL_CHECK).check_schedule(body)
+
+
+def project() -> str:
+    """Return the name of this project, the owner of its schedules.
+
+    It is `OJS["PROJECT"]`, else the package of ROOT_URLCONF. Raises NoServer without both.
+    """
+    root = str(getattr(_django(), "ROOT_URLCONF", None) or "").partition(".")[0]
+    found = str(settings().get("PROJECT") or root)
+    if not found:
+        raise NoServer("schedules in code need a name of their project: set OJS['PROJECT']")
+    return found
 
 
 def _django() -> Any:

@@ -16,7 +16,7 @@ from ojs_tasks.exceptions import JobNotFound, NoServer
 from ojs_tasks.flows import WorkflowSnapshot
 from ojs_tasks.local.reading import read, snapshot
 from ojs_tasks.local.waits import JOBS
-from ojs_tasks.server import Draft, Snapshot
+from ojs_tasks.server import Draft, Reconciled, Snapshot
 
 if TYPE_CHECKING:
     from ojs_tasks.local.workflows import LocalWorkflows
@@ -104,6 +104,16 @@ class LocalServer:
     async def acancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
         """Cancel a workflow as `cancel_workflow` does."""
         return await sync_to_async(self.cancel_workflow)(workflow_id)
+
+    def reconcile_schedules(self, owner: str, bodies: Sequence[Draft]) -> Reconciled:
+        """Make the schedules of a project these, in one transaction."""
+        if not apps.is_installed("scheduling"):
+            if not bodies:
+                return Reconciled()
+            raise NoServer("schedules need the app 'scheduling' in INSTALLED_APPS")
+        from ojs_tasks.local.schedules import reconcile_schedules  # noqa: PLC0415 - models
+
+        return reconcile_schedules(owner, bodies)
 
 
 def _workflows() -> "LocalWorkflows":

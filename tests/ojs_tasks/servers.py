@@ -6,7 +6,7 @@ from typing import Any
 
 from ojs_tasks.exceptions import JobNotFound
 from ojs_tasks.flows import WorkflowSnapshot
-from ojs_tasks.server import Draft, Snapshot
+from ojs_tasks.server import Draft, Reconciled, Snapshot
 
 
 class Memory:
@@ -20,6 +20,7 @@ class Memory:
         self._ended = ended
         self.flow = WorkflowSnapshot("flow-0", "chain", "", "running")
         self.bodies: list[Draft] = []
+        self.owner: str | None = None  # of the reconciled schedules
         self.drops = False
 
     def enqueue(self, drafts: Sequence[Draft]) -> list[Snapshot | None]:
@@ -99,3 +100,9 @@ class Memory:
     async def acancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
         """Return the cancelled workflow."""
         return self.cancel_workflow(workflow_id)
+
+    def reconcile_schedules(self, owner: str, bodies: Sequence[Draft]) -> Reconciled:
+        """Keep schedules."""
+        self.owner = owner
+        self.bodies = list(bodies)
+        return Reconciled()
