@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast
 from uuid import uuid4
 
+from ojs_tasks import registry
 from ojs_tasks.exceptions import Discard, JobNotFound, Retry, UncommittedJob
 from ojs_tasks.registry import handled_queues
 from ojs_tasks.server import Draft, Server, Snapshot, use
