@@ -8,6 +8,7 @@ from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from ojs_tasks.context import Context, run_as_current
@@ -38,6 +39,11 @@ class Claimed:
     meta: str
     attributes: str
     version: str | None
+    priority: int
+    created_at: datetime
+    started_at: datetime
+    errors: str = "[]"
+    scheduled_at: datetime | None = None
 
     @classmethod
     def of(
@@ -45,10 +51,11 @@ class Claimed:
     ) -> "Claimed":
         """Return the job of an envelope."""
         version = draft.get("version")
+        now = datetime.now(UTC)
         return cls(
             job_id, draft["type"], queue, attempt, max_attempts, draft.get("timeout_ms") or 0,
             json.dumps(draft["args"]), json.dumps(draft.get("meta") or {}), json.dumps(dict(draft)),
-            None if version is None else json.dumps(version),
+            None if version is None else json.dumps(version), draft.get("priority") or 0, now, now,
         )  # fmt: skip
 
 

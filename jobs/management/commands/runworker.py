@@ -77,7 +77,7 @@ class Command(BaseCommand):
         if options["child"]:
             sys.exit(_run_child(options))
         if not options["no_schedules"] and not options["no_handlers"]:
-            autodiscover_modules(MODULE)
+            discover()
             start_reconciling(once=options["once"])
         loops = [loop for loop in all_loops() if not _is_left(loop.name, options)]
         if options["once"] and not options["no_loops"]:
