@@ -19,7 +19,7 @@ from jobs.statements import Statements
 from workflows.domain.rows import FlowRow, StepRow
 
 _statements = Statements(Path(__file__).resolve().parent / "sql")
-_rows = _statements.rows
+_rows, _hot_rows = _statements.rows, _statements.hot_rows
 
 StepKey = tuple[str, int]
 
@@ -312,4 +312,4 @@ def future_steps(job_type: str, *, looked: int) -> list[FutureSteps]:
 def await_look(ids: Collection[str], on: BaseDatabaseWrapper) -> list[Look]:
     """Return whether workflows have ended; workflows that are not visible are left out."""
     literal = f"{{{','.join(ids)}}}"  # the hot path takes texts
-    return list(starmap(Look, _statements.hot_rows("await_look", {"ids": literal}, on=on)))
+    return list(starmap(Look, _hot_rows("await_look", {"ids": literal}, on=on)))

@@ -347,6 +347,7 @@ WHILE = {
     "jobs/worker/in_flight.py": THREAD,
     "jobs/worker/notices.py": SHRINKS,
     "jobs/worker/pool.py": THREAD,
+    "jobs/worker/schedules.py": THREAD,
     "jobs/worker/signals.py": THREAD,
     "jobs/worker/slots.py": THREAD,
     "jobs/worker/timeouts.py": THREAD,

@@ -1,5 +1,5 @@
--- await_look: whether workflows have ended; one without a row is not visible. As in await_look.sql of jobs:
--- `is_certain` false: a transaction holds the row, and it may have looked for listeners too early.
+-- await_look: whether workflows have ended; a workflow without a row is not visible.
+-- `is_certain` false: a transaction holds the row, as in await_look.sql of the core.
 -- Locks: the rows of the workflows, SKIP LOCKED, so the statement never waits.
 WITH free AS MATERIALIZED (
     SELECT w.id, w.state FROM ojs_workflow AS w WHERE w.id = ANY (%(ids)s::uuid[])
