@@ -213,7 +213,7 @@ def test_what_is_imported_or_run_is_in_the_lock() -> None:
 def is_development(path: Path) -> bool:
     """Return whether a file needs the development packages."""
     parts = path.relative_to(ROOT).parts
-    if parts == ("jobs", "spans.py"):  # its imports are optional
+    if parts in {("jobs", "spans.py"), ("ojs_tasks", "pytest_plugin.py")}:  # optional imports
         return True
     is_bench = parts[:2] in {("bench", "console"), ("bench", "faults")}
     return is_bench or parts[0] in {"manual", "tests"}
