@@ -30,6 +30,21 @@ class Jobs:
         return testing.run_now(**options)
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-django orders tests by their marks in the same hook
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that use the jobs of the database: pytest-django makes it for marks alone."""
+    users = [one for one in items if "ojs_jobs" in getattr(one, "fixturenames", ())]
+    if not (users and config.pluginmanager.has_plugin("django")):
+        return
+    from ojs_tasks.server import is_local, settings  # noqa: PLC0415
+
+    if is_local():
+        databases = {"default", settings().get("DATABASE") or "default"}
+        for item in users:
+            if item.get_closest_marker("django_db") is None:
+                item.add_marker(pytest.mark.django_db(databases=databases))
+
+
 @pytest.fixture
 def ojs_jobs(request: pytest.FixtureRequest) -> Iterator[Jobs]:
     """Give the jobs of the test: in its database, or in memory without the server's apps.

@@ -9,8 +9,25 @@ import pytest
 from ojs_tasks import job
 from ojs_tasks.pytest_plugin import Jobs, ojs_jobs, ojs_run_now
 from tests.conftest import ROOT
+from tests.docs.conftest import project
+from tests.docs.host import Host
 
-__all__ = ["ojs_jobs", "ojs_run_now"]  # the fixtures, as an installed package provides them
+__all__ = ["ojs_jobs", "ojs_run_now", "project"]  # fixtures, as an installed package provides them
+
+IN_DATABASE = """
+from jobs.models import Job
+from ojs_tasks import job
+
+@job("mail.send")
+def send(address: str) -> str:
+    return address.upper()
+
+def test_the_fixture_opens_the_database(ojs_jobs):
+    handle = send.enqueue("ada")
+    assert str(Job.objects.get().pk) == handle.id
+    (run,) = ojs_jobs.run_available()
+    assert run.result == "ADA"
+"""
 
 PROJECT = """
 import sys
@@ -63,6 +80,18 @@ def test_the_other_fixture_runs_each_job_at_its_enqueue(ojs_run_now: Jobs) -> No
         return 1
 
     assert one.enqueue().result() == 1
+
+
+def test_the_database_of_a_project_is_made_for_the_fixture(project: Host) -> None:
+    (project.folder / "test_project.py").write_text(IN_DATABASE)
+
+    done = subprocess.run(
+        [project.python, "-m", "pytest", "-q", "-p", "ojs_tasks.pytest_plugin", "test_project.py"],
+        cwd=project.folder, capture_output=True, text=True, check=False,
+        env=dict(project.environment),
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("text", [PROJECT, UNUSED], ids=["used", "unused"])
