@@ -11,8 +11,8 @@ from jobs.middleware import Chain, Link
 from jobs.models import Event, Job, Lane
 from jobs.services.outcome.cancel import cancel
 from jobs.testing import TooManyJobs, make_due, run_available
-from jobs.worker import chain
 from ojs_tasks import Discard, Retry, current_job, job, registry
+from ojs_tasks.worker import chain
 
 
 @pytest.fixture(autouse=True)
