@@ -11,7 +11,7 @@ ARGS ?=
 DEV = --extra all --extra dev
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run demo-federation test lint types licences dist bench bench-against bench-console screenshots fairness faults lock \
+.PHONY: setup run demo-federation test lint types licences dist bench bench-against bench-console bench-scale screenshots fairness faults lock \
 	dev docs docs-serve clean
 
 setup: $(VENV)/.installed
@@ -82,6 +82,10 @@ bench-against: setup
 # what each page of the console takes with ten million jobs
 bench-console: $(VENV)/.dev
 	$(BIN)/python -m bench.console $(ARGS)
+
+# how each cost grows with processes, connections and jobs: tables, and pictures in docs/
+bench-scale: setup
+	$(BIN)/python -m bench.scale $(ARGS)
 
 # pictures of the console for docs/, from a running demo: make screenshots ARGS="http://127.0.0.1:8080 admin/PASSWORD"
 screenshots: $(VENV)/.dev

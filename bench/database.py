@@ -17,11 +17,12 @@ class Database:
 
     name: str
     sockets: Path
+    role: str = "postgres"
 
     @property
     def url(self) -> str:
         """The URL for DATABASE_URL."""
-        return f"postgresql://postgres@/{self.name}?host={quote(str(self.sockets))}"
+        return f"postgresql://{self.role}@/{self.name}?host={quote(str(self.sockets))}"
 
     def connect(self) -> "psycopg.Connection[Row]":
         """Open a connection in autocommit mode."""

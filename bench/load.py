@@ -73,25 +73,40 @@ def _together(parts: Sequence[Measured]) -> Measured:
     )
 
 
-def drive(port: int, cycle: Callable[[], Cycle], clients: int, seconds: float) -> Measured:
-    """Repeat `cycle` on every connection for `seconds`; raises LoadError at the first refusal."""
+def drive(
+    port: int, cycle: Callable[[], Cycle], clients: int, seconds: float, *,
+    warm_s: float = 0.0, look: Callable[[], object] = lambda: None,
+) -> Measured:  # fmt: skip
+    """Repeat `cycle` on every connection for `seconds`; raises LoadError at the first refusal.
+
+    The first `warm_s` do not count. `look` is called before and after the time that counts, while
+    all connections have requests under way.
+    """
     measured = Measured()
     with selectors.DefaultSelector() as selector:
         connections = [_Connection(port, cycle, measured) for _ in range(clients)]
         for connection in connections:
             selector.register(connection.socket, selectors.EVENT_READ, connection)
-        cpu, began = process_time(), perf_counter()
         for connection in connections:
             connection.begin()
-        until = began + seconds
-        while (now := perf_counter()) < until:
-            for key, _ in selector.select(until - now):
-                key.data.receive()
+        _receive(selector, warm_s)
+        measured.jobs, measured.latencies = 0, []
+        look()
+        cpu, began = process_time(), perf_counter()
+        _receive(selector, seconds)
         measured.seconds = perf_counter() - began
         measured.client_cpu_s = process_time() - cpu
+        look()
         for connection in connections:
             connection.finish()
     return measured
+
+
+def _receive(selector: selectors.BaseSelector, seconds: float) -> None:
+    until = perf_counter() + seconds
+    while (now := perf_counter()) < until:
+        for key, _ in selector.select(until - now):
+            key.data.receive()
 
 
 class _Connection:

@@ -4,6 +4,7 @@ from typing import Final
 
 CLAIMED: Final = "bench"  # the queue of the backlog
 ENQUEUED: Final = "bench-in"  # the queue of the enqueue paths
+CYCLED: Final = "bench-cycle"  # the queue of jobs that are claimed at once
 NOOP: Final = "bench.noop"
 SLOW: Final = "bench.slow"  # type of the jobs whose argument is their run time
 TIMED: Final = "bench.timed"  # type and queue of the jobs that return their start time

@@ -1,15 +1,16 @@
 """The requests of the HTTP paths as bytes, and the cycles of these requests."""
 
+import random
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import orjson
 
 from bench.load import Cycle
-from bench.names import ARGS, CLAIMED, ENQUEUED, GROUPED, META, NOOP
+from bench.names import ARGS, CLAIMED, CYCLED, ENQUEUED, GROUPED, META, NOOP
 
 JOB_ID = re.compile(rb'"id":"([0-9a-f-]{36})"')
 WORKER = "bench-worker"
@@ -17,9 +18,11 @@ WORKER = "bench-worker"
 Make = Callable[[str], Callable[[], Cycle]]  # from an API key
 
 
-def enqueue(batch: int, key: str) -> Callable[[], Cycle]:
+def enqueue(
+    batch: int, key: str, *, queue: str = ENQUEUED, meta: Mapping[str, str] = META
+) -> Callable[[], Cycle]:
     """Store `batch` jobs per request."""
-    one = {"type": NOOP, "queue": ENQUEUED, "args": ARGS, "meta": META}
+    one = {"type": NOOP, "queue": queue, "args": ARGS, "meta": meta}
     path, body = ("/jobs", one) if batch == 1 else ("/jobs/batch", {"jobs": [one] * batch})
     return partial(_once, _request(key, path, orjson.dumps(body)), batch)
 
@@ -33,6 +36,37 @@ def _once_unique(key: str) -> Cycle:
     args = [*ARGS, secrets.token_hex(8)]
     yield push(key, {"type": NOOP, "queue": ENQUEUED, "args": args, "meta": META, "unique": {}})
     return 1
+
+
+def cycle(key: str) -> Callable[[], Cycle]:
+    """Store one job, claim one of its queue and acknowledge it."""
+    wish: dict[str, Any] = {"queues": [CYCLED], "count": 1, "worker_id": WORKER}
+    store = push(key, {"type": NOOP, "queue": CYCLED, "args": ARGS, "meta": META})
+    fetch = _request(key, "/workers/fetch", orjson.dumps(wish))
+    return partial(_stored_and_claimed, store, fetch, key)
+
+
+def _stored_and_claimed(store: bytes, fetch: bytes, key: str) -> Cycle:
+    yield store
+    ids = JOB_ID.findall((yield fetch))
+    if ids:
+        yield _ack_one(key, ids)
+    return len(ids)
+
+
+def get(key: str, ids: Sequence[str]) -> Callable[[], Cycle]:
+    """Read one of the jobs, chosen at random."""
+    return partial(_got, [_read(key, f"/jobs/{job_id}") for job_id in ids])
+
+
+def _got(requests: Sequence[bytes]) -> Cycle:
+    yield random.choice(requests)  # noqa: S311 - no secret
+    return 1
+
+
+def listed(key: str, state: str, number: int) -> Callable[[], Cycle]:
+    """Read the first `number` jobs of a state."""
+    return partial(_once, _read(key, f"/jobs?state={state}&limit={number}"), 1)
 
 
 def push(key: str, job: dict[str, Any]) -> bytes:
@@ -90,6 +124,11 @@ def _ack_one(key: str, ids: list[bytes]) -> bytes:
 def _ack_all(key: str, ids: list[bytes]) -> bytes:
     items = (b'{"job_id":"%s","worker_id":"%s"}' % (job_id, WORKER.encode()) for job_id in ids)
     return _request(key, "/workers/ack/batch", b'{"acks":[%s]}' % b",".join(items))
+
+
+def _read(key: str, path: str) -> bytes:
+    head = f"GET /ojs/v1{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n\r\n"
+    return head.encode()
 
 
 def _request(key: str, path: str, body: bytes) -> bytes:

@@ -20,7 +20,12 @@ from ojs_project.quickstart import MANAGE, ROOT, children
 from ojs_tasks.worker.tether import tied
 
 HTTP_PROCESSES, HTTP_THREADS = 2, 4  # as in the quickstart
-START_S = 60.0
+SETTINGS = {
+    **streams.SETTINGS,
+    "OJS_LOG_SAMPLE": "0.01",  # every line would be half of the work of a no-op job
+    "OJS_RETENTION_EVENT_ROWS": "0",  # a history is measured with all of its events
+}
+START_S = 180.0  # many processes on a busy machine
 END_S = 45.0
 
 Process = subprocess.Popen[bytes]
@@ -38,6 +43,7 @@ class Stack:
     folder: Path
     peaks: Peaks
     scopes: str = "producer,worker,ojs:data:read"  # of the key
+    settings: Mapping[str, str] = field(default_factory=lambda: SETTINGS)
     port: int = 0
     key: str = ""
     _processes: list[Process] = field(default_factory=list)
@@ -45,13 +51,21 @@ class Stack:
 
     def start(self) -> "Stack":
         """Migrate, make the API key, start the HTTP server and the loops. Raises StackError."""
+        self.prepare()
+        self.port, _ = self.begin_server()
+        self.begin_loops()
+        return self
+
+    def prepare(self) -> None:
+        """Migrate, and make the API key. Raises StackError."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._environment = self._make_environment()
         self._run("migrate", "--verbosity", "0")
         self.key = self._run("createapikey", "bench", "--scopes", self.scopes).strip()
-        self.port = self._begin_server({})
-        self._begin([*MANAGE, "runworker", "--no-handlers"])
-        return self
+
+    def begin_loops(self) -> Process:
+        """Start the process that runs the loops."""
+        return self._begin([*MANAGE, "runworker", "--no-handlers"])
 
     def stop(self) -> None:
         """End the started processes, the last started first."""
@@ -81,17 +95,21 @@ class Stack:
     def port_with(self, engine: str) -> int:
         """Return the port of a second HTTP server that uses another database engine."""
         if engine not in self._ports:
-            self._ports[engine] = self._begin_server({ENGINE: engine})
+            self._ports[engine], _ = self.begin_server({ENGINE: engine})
         return self._ports[engine]
 
-    def _begin_server(self, more: Mapping[str, str]) -> int:
+    def begin_server(
+        self, more: Mapping[str, str] | None = None, processes: int = HTTP_PROCESSES
+    ) -> tuple[int, Process]:
+        """Start an HTTP server with further settings; returns its port. Raises StackError."""
         port = free_port()
         # each start has a folder for metrics, as with the quickstart
         metrics = self.folder / f"metrics-{port}"
         metrics.mkdir()
-        self._begin(http_server(port), {"PROMETHEUS_MULTIPROC_DIR": str(metrics), **more})
+        variables = {"PROMETHEUS_MULTIPROC_DIR": str(metrics), **(more or {})}
+        process = self._begin(http_server(port, processes), variables)
         self._wait_until_healthy(port)
-        return port
+        return port, process
 
     def _make_environment(self) -> dict[str, str]:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("OJS_")}
@@ -102,9 +120,7 @@ class Stack:
             "OJS_SECRET_KEY": secrets.token_urlsafe(50),
             "OJS_AUTH": "apikey",
             "OJS_ALLOWED_HOSTS": "*",
-            **streams.SETTINGS,
-            "OJS_LOG_SAMPLE": "0.01",  # every line would be half of the work of a no-op job
-            "OJS_RETENTION_EVENT_ROWS": "0",  # a history is measured with all of its events
+            **self.settings,
         }
 
     def _begin(self, command: Sequence[str], more: Mapping[str, str] | None = None) -> Process:
@@ -137,11 +153,11 @@ class Stack:
         raise StackError(f"the HTTP server did not answer; see {self.folder / 'server.log'}")
 
 
-def http_server(port: int) -> Sequence[str]:
+def http_server(port: int, processes: int = HTTP_PROCESSES) -> Sequence[str]:
     """Return the command that starts an HTTP server as the quickstart does."""
     options = {
         "host": "127.0.0.1", "port": port, "workers": 0,
-        "http_workers": HTTP_PROCESSES, "http_threads": HTTP_THREADS,
+        "http_workers": processes, "http_threads": HTTP_THREADS,
     }  # fmt: skip
     return children({}, options)[0].command
 

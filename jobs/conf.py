@@ -34,6 +34,7 @@ class Conf:
     sse_query_token: bool = False  # a key may be sent as ?access_token= of a stream
     database: str = "default"  # alias: of all tables, but for the tables of users
     direct_database: str = ""  # alias of the same database past any pooler; empty: no pooler
+    project: str | None = None  # owner of the schedules in code; None: package of ROOT_URLCONF
     docs_url: str = "https://openjobspec.org/errors/"
     homepage: str = "https://openjobspec.org/"
     # Bounds of database statements for requests, and for all other work; 0: no bound

@@ -74,12 +74,16 @@ class JobNotFound(LookupError):
     """The server has no job with this id."""
 
 
+class WorkflowNotFound(LookupError):
+    """The server has no workflow with this id."""
+
+
 class UncommittedJob(RuntimeError):
-    """A wait for a job whose transaction is still open: no worker can see it, so it cannot end."""
+    """A wait for a job or workflow whose transaction is still open: no worker can see it yet."""
 
 
 class ResultTimeout(TimeoutError):
-    """The job did not end in the time that the caller gave; it may still end."""
+    """The job or workflow did not end in the time that the caller gave; it may still end."""
 
 
 class JobFailed(Exception):
@@ -105,3 +109,43 @@ class JobFailed(Exception):
 
 class JobCancelled(JobFailed):
     """The job was cancelled."""
+
+
+class WorkflowFailed(Exception):
+    """The workflow ended without a result. `__cause__` is the JobFailed of the failed step.
+
+    `step` is the path of that step, such as `step-1/step-0` inside of a nested workflow, None if
+    no step failed. `job_type` is the type of its job, `error` its last error as the server stores
+    it.
+    """
+
+    def __init__(
+        self,
+        workflow_id: str,
+        state: str,
+        step: str | None = None,
+        job_type: str | None = None,
+        error: dict[str, Any] | None = None,
+    ) -> None:
+        """Describe the workflow's end."""
+        self.id = workflow_id
+        self.state = state
+        self.step = step
+        self.job_type = job_type
+        self.error: dict[str, Any] = error or {}
+        super().__init__(f"workflow {workflow_id} is {state}{self._where()}")
+
+    def _where(self) -> str:
+        if self.step is None:
+            return ""
+        name = self.error.get("type") or "it was cancelled"
+        message = self.error.get("message")
+        return f": step {self.step} ({self.job_type}): {name}{f': {message}' if message else ''}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it be pickled: its arguments are not those of the constructor."""
+        return type(self), (self.id, self.state, self.step, self.job_type, self.error)
+
+
+class WorkflowCancelled(WorkflowFailed):
+    """The workflow was cancelled."""

@@ -94,13 +94,13 @@ class JobHandle(Generic[R]):
         the job.
         """
         if not self._snapshot.has_ended:
-            self._snapshot = server().wait(self.id, _seconds(timeout))
+            self._snapshot = server().wait(self.id, in_seconds(timeout))
         return self._outcome()
 
     async def aresult(self, timeout: Span | None = None) -> R:
         """Wait for the end of the job, as `result` does, without blocking the event loop."""
         if not self._snapshot.has_ended:
-            self._snapshot = await server().await_end(self.id, _seconds(timeout))
+            self._snapshot = await server().await_end(self.id, in_seconds(timeout))
         return self._outcome()
 
     def cancel(self) -> "JobHandle[R]":
@@ -123,14 +123,15 @@ class JobHandle(Generic[R]):
             return cast(R, shown.result)
         kind = JobCancelled if shown.state == "cancelled" else JobFailed
         failed = kind(shown.id, shown.state, shown.error)
-        raise failed from _rebuilt(failed)
+        raise failed from rebuilt(failed)
 
 
-def _seconds(timeout: Span | None) -> float | None:
+def in_seconds(timeout: Span | None) -> float | None:
+    """Return a timeout in seconds. Raises TypeError, ValueError."""
     return None if timeout is None else milliseconds(timeout, "timeout") / 1000
 
 
-def _rebuilt(failed: JobFailed) -> BaseException | None:
+def rebuilt(failed: JobFailed) -> BaseException | None:
     """Return the handler's exception, with its message alone; None if its class is not known here.
 
     A class is looked up in the modules that are imported already: a name from the server imports

@@ -11,9 +11,10 @@ from importlib import import_module
 from typing import Any, Final, Protocol, TypeAlias
 
 from ojs_tasks.exceptions import NoServer
+from ojs_tasks.flows import WorkflowSnapshot
 
 LOCAL: Final = "ojs_tasks.local.server"  # has LocalServer()
-LOCAL_CHECK: Final = "ojs_tasks.local.check"  # has check(draft)
+LOCAL_CHECK: Final = "ojs_tasks.local.check"  # has check(draft), check_schedule(body)
 REMOTE: Final = "ojs_tasks.remote.server"  # has RemoteServer(settings)
 APPS: Final = frozenset({"jobs", "jobs.apps.JobsConfig"})  # entries of INSTALLED_APPS
 
@@ -54,6 +55,16 @@ class Snapshot:
         return self.state in ENDED
 
 
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """Names of schedules after a reconciliation; `refused` maps names to the reasons."""
+
+    added: Sequence[str] = ()
+    changed: Sequence[str] = ()
+    removed: Sequence[str] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
 class Server(Protocol):
     """What a server can do for producers. Errors of the server pass through unchanged.
 
@@ -86,6 +97,43 @@ class Server(Protocol):
 
     async def acancel(self, job_id: str) -> Snapshot:
         """Cancel a job as `cancel` does."""
+
+    def start_workflow(self, body: Draft) -> WorkflowSnapshot:
+        """Store a workflow and the jobs of its first steps. Raises the server's refusal."""
+
+    async def astart_workflow(self, body: Draft) -> WorkflowSnapshot:
+        """Store a workflow as `start_workflow` does."""
+
+    def read_workflow(self, workflow_id: str, *, with_results: bool = False) -> WorkflowSnapshot:
+        """Return the present state of a workflow. Raises WorkflowNotFound."""
+
+    async def aread_workflow(
+        self, workflow_id: str, *, with_results: bool = False
+    ) -> WorkflowSnapshot:
+        """Return the present state of a workflow. Raises WorkflowNotFound."""
+
+    def wait_workflow(self, workflow_id: str, timeout_s: float | None) -> WorkflowSnapshot:
+        """Return a workflow after its end, with results. None: wait for any time.
+
+        Raises ResultTimeout, WorkflowNotFound, or UncommittedJob.
+        """
+
+    async def await_workflow_end(
+        self, workflow_id: str, timeout_s: float | None
+    ) -> WorkflowSnapshot:
+        """Return a workflow after its end, as `wait_workflow` does."""
+
+    def cancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
+        """Cancel a workflow that has not ended. Raises WorkflowNotFound, or the refusal."""
+
+    async def acancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
+        """Cancel a workflow as `cancel_workflow` does."""
+
+    def reconcile_schedules(self, owner: str, bodies: Sequence[Draft]) -> Reconciled:
+        """Make the schedules of a project these; bodies are those of POST /ojs/v1/cron.
+
+        A schedule that an operator paused stays paused. Schedules without this owner stay.
+        """
 
 
 _chosen: Server | None = None  # by `use`
@@ -131,6 +179,27 @@ def check(draft: Draft) -> None:
     """
     if is_local():
         import_module(LOCAL_CHECK).check(draft)
+
+
+def check_schedule(body: Draft) -> None:
+    """Check a schedule in code, where the server's rules are in this process.
+
+    Raises the server's refusal.
+    """
+    if is_local():
+        import_module(LOCAL_CHECK).check_schedule(body)
+
+
+def project() -> str:
+    """Return the name of this project, the owner of its schedules.
+
+    It is `OJS["PROJECT"]`, else the package of ROOT_URLCONF. Raises NoServer without both.
+    """
+    root = str(getattr(_django(), "ROOT_URLCONF", None) or "").partition(".")[0]
+    found = str(settings().get("PROJECT") or root)
+    if not found:
+        raise NoServer("schedules in code need a name of their project: set OJS['PROJECT']")
+    return found
 
 
 def _django() -> Any:

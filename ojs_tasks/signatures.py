@@ -9,15 +9,21 @@ from ojs_tasks.server import Draft, Snapshot, server
 from ojs_tasks.term_types import Terms
 from ojs_tasks.terms import with_terms
 
-R = TypeVar("R")
+R = TypeVar("R", covariant=True)  # noqa: PLC0105 - the result, as in handlers.py
 
 # A handle, or None when enqueue middleware dropped the job. Without such middleware there is
 # always a handle: `Any` spares its callers a check for None.
 Dropped: TypeAlias = Any
 
 
+class Work(Generic[R]):
+    """A step of a workflow: a signature, or another workflow."""
+
+    body: Mapping[str, Any]  # as a request names the step
+
+
 @dataclass(frozen=True)
-class Signature(Generic[R]):
+class Signature(Work[R]):
     """A call of a handler that is not enqueued yet; `args` are the JSON arguments."""
 
     type: str
@@ -28,6 +34,11 @@ class Signature(Generic[R]):
     def draft(self) -> Draft:
         """The envelope, as PUSH takes it."""
         return {**self.members, "type": self.type, "args": list(self.args)}
+
+    @property
+    def body(self) -> Draft:  # type: ignore[override]  # a frozen one
+        """The envelope, as a workflow names it."""
+        return self.draft
 
     def options(self, **terms: Unpack[Terms]) -> "Signature[R]":
         """Return the call with other options. Raises UnknownTerm, TypeError or ValueError."""

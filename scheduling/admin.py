@@ -20,8 +20,8 @@ class CronEntryAdmin(ReadOnly):
     """Schedules and their next run."""
 
     list_display = (
-        "name", "tenant", "expression", "timezone", "overlap_policy", "enabled", "next_run_at",
-        "last_run_at", "run_count",
+        "name", "tenant", "project", "expression", "timezone", "overlap_policy", "enabled",
+        "next_run_at", "last_run_at", "run_count",
     )  # fmt: skip
     list_filter = ("enabled", "overlap_policy")
     search_fields = ("name",)

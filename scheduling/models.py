@@ -24,6 +24,7 @@ class CronEntry(models.Model):
 
     tenant = NameField(null=True)  # null: a caller without a tenant registered it
     name = NameField()
+    project = models.TextField(null=True)  # whose code defines it; null: made by API or console
     expression = models.TextField()  # as sent
     timezone = models.TextField()
     template = models.JSONField()  # a PUSH request without an id

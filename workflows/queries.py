@@ -4,18 +4,22 @@ Steps are named by (workflow id, position). Lists are passed as one JSON array. 
 text.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from jobs.domain.outcome.awaited import Look
 from jobs.domain.wire import jsonio
 from jobs.statements import Statements
 from workflows.domain.rows import FlowRow, StepRow
 
-_rows = Statements(Path(__file__).resolve().parent / "sql").rows
+_statements = Statements(Path(__file__).resolve().parent / "sql")
+_rows = _statements.rows
 
 StepKey = tuple[str, int]
 
@@ -303,3 +307,9 @@ def future_steps(job_type: str, *, looked: int) -> list[FutureSteps]:
     return [
         FutureSteps(*row) for row in _rows("future_steps", {"type": job_type, "looked": looked})
     ]
+
+
+def await_look(ids: Collection[str], on: BaseDatabaseWrapper) -> list[Look]:
+    """Return whether workflows have ended; workflows that are not visible are left out."""
+    literal = f"{{{','.join(ids)}}}"  # the hot path takes texts
+    return list(starmap(Look, _statements.hot_rows("await_look", {"ids": literal}, on=on)))

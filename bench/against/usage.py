@@ -10,6 +10,7 @@ from bench.memory import PROC, below
 Seconds = dict[str, float]  # CPU time by part
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 PARTS: Final = (  # the first part with a word of the command line
+    ("PgBouncer", ("pgbouncer",)),
     ("HTTP", ("gunicorn", "granian")),
     ("worker", ("--no-loops",)),
     ("loops", ("runworker",)),

@@ -1,9 +1,9 @@
--- finished: ended jobs, as if they had run over the last day, with their events.
+-- finished: ended jobs number `first` to `last`, backwards from now; the newest have events.
 WITH job AS (
-    SELECT uuidv7(-(m.n * interval '86 milliseconds')) AS id, m.lane_id, m.tenant,
-           now() - m.n * interval '86 milliseconds' AS at
+    SELECT uuidv7(-(m.n * interval '{step_ms} milliseconds')) AS id, m.lane_id, m.tenant,
+           now() - m.n * interval '{step_ms} milliseconds' AS at, m.n
       FROM (SELECT g.n, l.id AS lane_id, l.tenant
-              FROM generate_series({finished}, 1, -1) AS g (n)
+              FROM generate_series({last}, {first}, -1) AS g (n)
               JOIN (SELECT id, tenant, row_number() OVER (ORDER BY id) AS k FROM ojs_lane
                      WHERE queue = 'bench') AS l
                 ON l.k = 1 + g.n % {lanes}) AS m
@@ -25,16 +25,15 @@ SELECT at + k.late, k.kind, id, 'bench', '{type}', tenant, k.before, k.after, k.
   FROM job CROSS JOIN (VALUES
        (interval '0', 1, NULL, 3, 0, NULL), (interval '10 milliseconds', 3, 3, 4, 1, 10),
        (interval '20 milliseconds', 4, 4, 6, 1, 10)) AS k (late, kind, before, after, attempt, took)
+ WHERE n <= {evented}
  ORDER BY id, k.kind;
 -- the counts that the aggregation of these events would give; they are marked as aggregated below
-INSERT INTO ojs_depth AS d (queue, state, jobs) VALUES ('bench', 6, {finished})
+INSERT INTO ojs_depth AS d (queue, state, jobs) VALUES ('bench', 6, 1 + {last} - {first})
 ON CONFLICT (queue, state) DO UPDATE SET jobs = d.jobs + excluded.jobs;
 INSERT INTO ojs_total AS t (queue, type, enqueued, started, completed, failed, retried, discarded,
                             cancelled, expired, wait_ms, run_ms)
-VALUES ('bench', '{type}', {finished}, {finished}, {finished}, 0, 0, 0, 0, 0, {finished} * 10::bigint,
-        {finished} * 10::bigint)
+SELECT 'bench', '{type}', n, n, n, 0, 0, 0, 0, 0, n * 10, n * 10
+  FROM (SELECT 1 + {last} - {first}::bigint AS n) AS ended
 ON CONFLICT (queue, type, tenant) DO UPDATE
    SET enqueued = t.enqueued + excluded.enqueued, started = t.started + excluded.started,
-       completed = t.completed + excluded.completed;
-DELETE FROM ojs_fold_position;
-INSERT INTO ojs_fold_position (id, stamp) VALUES (1, pg_snapshot_xmax(pg_current_snapshot()));
+       completed = t.completed + excluded.completed

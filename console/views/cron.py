@@ -97,6 +97,6 @@ class CronEdit(PageView):
             stored = cron.save(fields, entry, decode_definition, caller_of(request))
         except OJSError as problem:
             shown = self.get_context_data(fields=fields, problem=str(problem), **kwargs)
-            return self.render_to_response(shown, status=400)
+            return self.render_to_response(shown, status=problem.status)
         messages.success(request, f"Schedule {stored.name} is stored.")
         return HttpResponseRedirect(reverse("ojs_console:cron", args=[stored.pk]))

@@ -1,19 +1,11 @@
 """The ends of jobs that a listener of this process waits for; on the listener's connection."""
 
 from collections.abc import Collection
-from typing import NamedTuple
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from jobs.domain.outcome.awaited import Look
 from jobs.queries.base import array, run_hot
-
-
-class Look(NamedTuple):
-    """A look at a job; `is_certain` false: a transaction that holds its row may be ending it."""
-
-    id: str
-    is_certain: bool
-    has_ended: bool
 
 
 def await_begin(ids: Collection[str], listener: str, keep_ms: int, on: BaseDatabaseWrapper) -> None:

@@ -3,5 +3,6 @@
 `process.py` is one process. Its main thread claims (`claimer.py`) when `notices.py` has news.
 `execution.py` sets what is special about its attempts, `reports.py` stores their progress, and
 `answers.py` their outcomes. `heartbeats.py` reports the process with the versions of
-`declaration.py`, `returns.py` gives jobs back.
+`declaration.py`, `returns.py` gives jobs back. `schedules.py` registers the schedules in code, and
+`foreground.py` runs jobs in a test.
 """

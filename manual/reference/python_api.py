@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 MODULES: Final = (
-    "ojs_tasks", "jobs.handlers", "jobs.testing", "jobs.middleware", "jobs.extensions",
-    "federation.client",
+    "ojs_tasks", "ojs_tasks.testing", "ojs_tasks.compat.celery", "jobs.middleware",
+    "jobs.extensions", "federation.client",
 )  # fmt: skip
 
 

@@ -1,4 +1,8 @@
-"""Register, change and delete schedules. Spec: contract 7.1, 7.5, D32."""
+"""Register, change and delete schedules. Spec: contract 7.1, 7.5, D32.
+
+A schedule that the code of a project defines is changed there alone: see cron_declared.py. Here it
+can only be paused and resumed.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -82,16 +86,17 @@ def register(definition: Definition, caller: Caller, check: Check) -> tuple[Cron
     now = database_now()
     job = definition.check(now, limits())
     _check(job, caller, check)
-    _require_runnable(job, caller, caller.tenant)
-    coming = _upcoming(definition, now)
+    require_runnable(job, caller, caller.tenant)
+    coming = upcoming(definition, now)
     for _ in range(TRIES):
         try:
             with atomic():
                 entry = _own(definition.name, caller)
                 if entry is None:
-                    return _new(definition, caller, now, coming), True
+                    return new_entry(definition, caller.tenant, now, coming), True
                 check(*aim(entry.template))
-                _store(entry, definition)
+                _require_not_in_code(entry)
+                store(entry, definition)
                 return entry, False
         except IntegrityError:
             continue
@@ -106,11 +111,13 @@ def change(
         entry = find(name, caller, tenant, lock=True)
         check(*aim(entry.template))
         definition = changes.applied(entry)
+        if definition != replace(definition_of(entry), enabled=definition.enabled):
+            _require_not_in_code(entry)
         job = definition.check(entry.now, limits())
         _check(job, caller, check)
         if definition.enabled:  # a schedule that can no longer run may still be paused
-            _require_runnable(job, caller, entry.tenant)
-        _store(entry, definition)
+            require_runnable(job, caller, entry.tenant)
+        store(entry, definition)
         return entry
 
 
@@ -122,7 +129,7 @@ def _check(job: JobDraft, caller: Caller, check: Check) -> None:
     require_accepted([job], caller)
 
 
-def _require_runnable(job: JobDraft, caller: Caller, tenant: str | None) -> None:
+def require_runnable(job: JobDraft, caller: Caller, tenant: str | None) -> None:
     """Refuse a schedule whose every run would be refused, for example without a required tenant."""
     unbound = replace(caller, tenant=None, tenant_header=None)
     require_prepared(of_tenant(job, tenant), unbound)
@@ -140,8 +147,18 @@ def delete(name: str, caller: Caller, check: Check, *, tenant: str | None = None
     with atomic():
         entry = find(name, caller, tenant, lock=True)
         check(*aim(entry.template))
+        _require_not_in_code(entry)
         CronEntry.objects.filter(pk=entry.pk).delete()
         return entry
+
+
+def _require_not_in_code(entry: CronEntry) -> None:
+    if entry.project is not None:
+        raise Conflict(
+            f"cron {entry.name} is defined in code by project {entry.project}: change it there,"
+            " it can only be paused, resumed and run here",
+            details={"name": entry.name, "project": entry.project},
+        )
 
 
 def _own(name: str, caller: Caller) -> CronEntry | None:
@@ -149,10 +166,18 @@ def _own(name: str, caller: Caller) -> CronEntry | None:
     return found.filter(name=name, tenant=caller.tenant).first()
 
 
-def _new(definition: Definition, caller: Caller, now: datetime, coming: Plan) -> CronEntry:
+def new_entry(
+    definition: Definition,
+    tenant: str | None,
+    now: datetime,
+    coming: Plan,
+    project: str | None = None,
+) -> CronEntry:
+    """Store a checked schedule that is new. Raises IntegrityError if there is one of the name."""
     return CronEntry.objects.create(
-        tenant=caller.tenant,
+        tenant=tenant,
         name=definition.name,
+        project=project,
         expression=definition.expression,
         timezone=definition.timezone,
         template=definition.template,
@@ -166,7 +191,7 @@ def _new(definition: Definition, caller: Caller, now: datetime, coming: Plan) ->
     )
 
 
-def _store(entry: CronEntry, definition: Definition) -> None:
+def store(entry: CronEntry, definition: Definition) -> None:
     """Write a locked schedule.
 
     An unchanged schedule keeps its next run, even if it is already due. Otherwise a client that
@@ -178,7 +203,7 @@ def _store(entry: CronEntry, definition: Definition) -> None:
     if not definition.enabled:
         entry.due_at = entry.next_run_at = None
     elif not stays:
-        coming = _upcoming(definition, _since(entry, definition))
+        coming = upcoming(definition, _since(entry, definition))
         entry.due_at, entry.next_run_at = coming.due_at, coming.next_run_at
     entry.expression = definition.expression
     entry.timezone = definition.timezone
@@ -199,7 +224,8 @@ def _since(entry: CronEntry, definition: Definition) -> datetime:
     return now
 
 
-def _upcoming(definition: Definition, after: datetime) -> Plan:
+def upcoming(definition: Definition, after: datetime) -> Plan:
+    """Return the next times of a schedule. Raises InvalidRequest if there are none."""
     coming = plan(definition.schedule(), after)
     if coming is None:
         raise InvalidRequest.field("expression", "never occurs", definition.expression)

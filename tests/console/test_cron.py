@@ -13,7 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from playwright.sync_api import Page
 
+from scheduling.domain.definition import Definition
 from scheduling.models import CronEntry
+from scheduling.services.cron_declared import reconcile
 from scheduling.services.cron_fire import fire
 from tests.console.conftest import answer
 from tests.console.test_pages import MOST_STATEMENTS, text, url
@@ -178,6 +180,41 @@ def test_form_says_what_is_wrong_and_keeps_what_was_typed(
     assert problem in page
     assert "typed" in page
     assert CronEntry.objects.count() == 1
+
+
+def declared(name: str = "nightly") -> str:
+    """Register a schedule as the code of a project does; return the id of its row."""
+    template = {"type": "tests.cron", "args": [], "meta": {}, "options": {}}
+    reconcile("shop", [Definition(name, "0 * * * *", template=template)])
+    return str(entry(name).pk)
+
+
+def test_the_source_of_a_schedule_is_shown(console: Client) -> None:
+    registered("by-hand")
+    pk = declared()
+
+    listed = text(console, url("crons"))
+    assert "code: shop" in listed
+    assert "API or console" in listed
+    page = text(console, url("cron", pk))
+    assert "code of project shop" in page
+    assert url("cron_edit", pk) not in page
+    assert "cron-delete" not in page
+    assert "cron-pause" in page
+    assert url("cron_edit", str(entry("by-hand").pk)) in text(
+        console, url("cron", str(entry("by-hand").pk))
+    )
+
+
+def test_a_schedule_in_code_can_be_paused_and_not_changed(console: Client) -> None:
+    pk = declared()
+
+    assert "is paused" in act(console, "cron-pause", pk)
+    assert "defined in code by project shop" in act(console, "cron-delete", pk)
+    answer = console.post(url("cron_edit", pk), form(expression="@hourly"))
+    assert answer.status_code == 409
+    assert "defined in code by project shop" in answer.content.decode()
+    assert (entry().expression, entry().enabled) == ("0 * * * *", False)
 
 
 def test_browser_runs_a_schedule_and_shows_its_times_in_the_browsers_zone(page: Page) -> None:

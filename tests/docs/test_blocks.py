@@ -23,7 +23,10 @@ from tests.processes import DEADLINE_S
 
 SERVER = re.compile(r"http://(?:localhost|127\.0\.0\.1):8000")
 # their blocks get classes once their present rewrite is over: until then they only compile
-WITHOUT = dict.fromkeys(("docs/handlers.md", "docs/performance.md"), "compile: not classed")
+WITHOUT = dict.fromkeys(
+    (f"docs/{name}.md" for name in ("django-tasks", "handlers", "performance", "remote")),
+    "compile: not classed",
+)
 
 
 def blocks_of(page: Path) -> list[Block]:

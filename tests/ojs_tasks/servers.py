@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from ojs_tasks.exceptions import JobNotFound
-from ojs_tasks.server import Draft, Snapshot
+from ojs_tasks.flows import WorkflowSnapshot
+from ojs_tasks.server import Draft, Reconciled, Snapshot
 
 
 class Memory:
@@ -17,6 +18,9 @@ class Memory:
         self.calls: list[int] = []  # drafts of each enqueue
         self.waits: list[float | None] = []
         self._ended = ended
+        self.flow = WorkflowSnapshot("flow-0", "chain", "", "running")
+        self.bodies: list[Draft] = []
+        self.owner: str | None = None  # of the reconciled schedules
         self.drops = False
 
     def enqueue(self, drafts: Sequence[Draft]) -> list[Snapshot | None]:
@@ -58,3 +62,47 @@ class Memory:
     async def acancel(self, job_id: str) -> Snapshot:
         """Return the cancelled job."""
         return self.cancel(job_id)
+
+    def start_workflow(self, body: Draft) -> WorkflowSnapshot:
+        """Keep the request of a workflow."""
+        self.bodies.append(body)
+        return self.flow
+
+    async def astart_workflow(self, body: Draft) -> WorkflowSnapshot:
+        """Keep the request of a workflow."""
+        return self.start_workflow(body)
+
+    def read_workflow(self, workflow_id: str, *, with_results: bool = False) -> WorkflowSnapshot:
+        """Return the workflow."""
+        return self.flow
+
+    async def aread_workflow(
+        self, workflow_id: str, *, with_results: bool = False
+    ) -> WorkflowSnapshot:
+        """Return the workflow."""
+        return self.flow
+
+    def wait_workflow(self, workflow_id: str, timeout_s: float | None) -> WorkflowSnapshot:
+        """Return the workflow."""
+        self.waits.append(timeout_s)
+        return self.flow
+
+    async def await_workflow_end(
+        self, workflow_id: str, timeout_s: float | None
+    ) -> WorkflowSnapshot:
+        """Return the workflow."""
+        return self.wait_workflow(workflow_id, timeout_s)
+
+    def cancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
+        """Return the cancelled workflow."""
+        return replace(self.flow, state="cancelled")
+
+    async def acancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
+        """Return the cancelled workflow."""
+        return self.cancel_workflow(workflow_id)
+
+    def reconcile_schedules(self, owner: str, bodies: Sequence[Draft]) -> Reconciled:
+        """Keep schedules."""
+        self.owner = owner
+        self.bodies = list(bodies)
+        return Reconciled()

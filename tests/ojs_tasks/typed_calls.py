@@ -3,7 +3,17 @@
 from datetime import timedelta
 from typing import assert_type
 
-from ojs_tasks import JobHandle, aenqueue, enqueue, job
+from ojs_tasks import (
+    JobHandle,
+    Workflow,
+    WorkflowHandle,
+    aenqueue,
+    batch,
+    chain,
+    enqueue,
+    group,
+    job,
+)
 from ojs_tasks.signatures import Dropped, Signature
 
 
@@ -28,6 +38,19 @@ def right() -> None:
     render.options(tenant="north", priority="high", unique={"period": 60}).enqueue("2026-05")
 
 
+def right_workflows(calls: list[Signature[int]], handle: WorkflowHandle[int]) -> None:
+    assert_type(chain(render.s("a"), send.s("a")), Workflow[int])
+    assert_type(chain(send.s("a"), render.s("a"), name="x"), Workflow[dict[str, int]])
+    assert_type(chain(*calls), Workflow[int])
+    assert_type(group(send.s("a"), send.s("b")), Workflow[list[int]])
+    assert_type(group(*calls), Workflow[list[int]])
+    assert_type(chain(send.s("a"), group(*calls)), Workflow[list[int]])
+    assert_type(batch(calls, on_complete=render.s("a")), Workflow[list[int | None]])
+    assert_type(chain(send.s("a")).enqueue(), WorkflowHandle[int])
+    assert_type(handle.result(timeout=1), int)
+    assert_type(handle.progress.done, int)
+
+
 async def right_asynchronous(handle: JobHandle[int]) -> None:
     assert_type(await send("a"), int)
     assert_type(await send.aenqueue("a"), JobHandle[int] | Dropped)
@@ -50,6 +73,11 @@ async def wrong(handle: JobHandle[int]) -> None:
     await send.aenqueue(b"a")  # E: arg-type
     render.enqueue("2026-05").results()  # E: union-attr
     render.enqueue(handle.result())  # E: arg-type
+    group(render)  # E: arg-type
+    group(send.enqueue("a"), 5)  # E: arg-type
+    batch([send.s("a")], on_complet=send.s("a"))  # E: call-arg
+    batch([send.s("a")], on_failure=group(send.s("a")))  # E: arg-type
+    render.enqueue(chain(send.s("a")).enqueue().result())  # E: arg-type
 
 
 @job("a.b", countdown=5)  # E: call-arg

@@ -30,3 +30,4 @@ def test_the_wheel_names_its_extras_and_its_command(wheel: Path) -> None:
     extras = {"all", "console", "dev", "docs", "embedded", "federation", "server", "tasks"}
     assert set(facts.get_all("Provides-Extra", [])) == extras
     assert "ojs-server = ojs_project.__main__:main" in scripts
+    assert "[pytest11]\nojs_tasks = ojs_tasks.pytest_plugin" in scripts

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from jobs.domain.states import State
-from jobs.testing import run_available
 from manual import markdown
 from ojs_tasks import registry
+from ojs_tasks.testing import run_available
 from tests.conftest import ROOT
 from tests.processes import DEADLINE_S
 
@@ -68,14 +68,10 @@ def test_the_worker_in_python() -> None:
 
 
 @pytest.mark.usefixtures("store", "no_handlers")
-def test_the_handlers_of_the_manual_and_their_test() -> None:
+def test_the_handlers_of_the_manual() -> None:
     code = blocks(ROOT / "docs" / "handlers.md", "python")
     scope: dict[str, Any] = {}
     exec(code[0], scope)  # noqa: S102 - our own manual
     (enqueueing,) = [block for block in code if block.startswith("render.enqueue(")]
     exec(enqueueing, scope)  # noqa: S102
     assert [run.state for run in run_available(["reports", "urgent"])] == [State.COMPLETED]
-    (with_test,) = [block for block in code if "def test_a_report_is_rendered" in block]
-    exec(with_test, scope)  # noqa: S102
-
-    scope["test_a_report_is_rendered"](run_available)

@@ -339,11 +339,11 @@ WHILE = {
     "jobs/connection_pool.py": SHRINKS,
     "jobs/stream/feed.py": THREAD,
     "jobs/stream/subscription.py": TIMED,
-    "jobs/testing.py": BOUNDED,
     "jobs/worker/claimer.py": THREAD,
     "jobs/worker/heartbeats.py": THREAD,
     "jobs/worker/notices.py": SHRINKS,
     "ojs_project/database/guard.py": THREAD,
+    "ojs_tasks/local/testing.py": BOUNDED,
     "ojs_project/folder.py": TIMED,
     "ojs_project/postgres.py": TIMED,
     "ojs_project/quickstart.py": THREAD,
@@ -468,7 +468,8 @@ def default_database_in(path: Path) -> set[str]:
 def test_only_known_modules_know_the_database_of_the_host() -> None:
     """The Python API waits for the commit of the host's transaction.
 
-    Ruff bans these names too, but not in the folders that may import Django's HTTP types."""
+    Ruff bans these names too, but not in the folders that may import Django's HTTP types.
+    """
     found = {str(path.relative_to(ROOT)) for path in product() if default_database_in(path)}
 
     assert found == {

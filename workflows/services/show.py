@@ -64,8 +64,13 @@ def _kind(request: Mapping[str, Any]) -> JobKind:
     return JobKind(queue, request["type"].partition("@")[0])
 
 
-def show(workflow_id: str, *, with_results: bool = True) -> Whole:
-    """Return a workflow with its nested workflows; two statements. Raises NotFound."""
+def show(
+    workflow_id: str, *, with_results: bool = True, most_bytes: int = SHOWN_RESULTS_BYTES
+) -> Whole:
+    """Return a workflow with its nested workflows; two statements. Raises NotFound.
+
+    It leaves results out if all together have more than `most_bytes`.
+    """
     rows = _tree(workflow_id)
     wholes = {row.id: Whole(row) for row in rows}
     for row in rows:
@@ -73,7 +78,7 @@ def show(workflow_id: str, *, with_results: bool = True) -> Whole:
             wholes[row.parent_id].inside[row.parent_step] = wholes[row.id]
     wanted = wholes[workflow_id]
     shown = {whole.row.id: whole for whole in _all(wanted)}
-    result_bytes = SHOWN_RESULTS_BYTES if with_results else 0
+    result_bytes = most_bytes if with_results else 0
     for step in queries.steps(list(shown), result_bytes):
         shown[step.workflow_id].steps.append(step)
     return wanted

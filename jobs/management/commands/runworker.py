@@ -18,6 +18,7 @@ from jobs.loops import LoopRunner, all_loops, run_once
 from jobs.services.health.health import forget_loops_except
 from jobs.worker.config import WorkerConfig
 from jobs.worker.process import WorkerProcess
+from jobs.worker.schedules import start_reconciling
 from ojs_tasks.context import current_job
 from ojs_tasks.registry import discover, handled_queues
 from ojs_tasks.remote.command import add_server
@@ -32,7 +33,8 @@ FEDERATION = "federation_"  # prefix of the names of its loops
 class Command(BaseCommand):
     """Run loops and handlers until SIGTERM or SIGINT.
 
-    The parent runs the loops and keeps `--processes` children, which claim jobs and run handlers.
+    The parent registers the schedules in code and runs the loops. It keeps `--processes` children,
+    which claim jobs and run handlers.
     The first SIGTERM drains; the second ends at once; SIGTSTP stops claiming, SIGCONT resumes.
     Exit code 0: everything finished; 1: some jobs were given back.
     """
@@ -55,6 +57,11 @@ class Command(BaseCommand):
             action="store_true",
             help="leave the loops of federation to other processes",
         )
+        parser.add_argument(
+            "--no-schedules",
+            action="store_true",
+            help="leave the schedules in code (@periodic) as they are",
+        )
         parser.add_argument("--once", action="store_true", help="exit when no job is available")
         only = parser.add_mutually_exclusive_group()
         only.add_argument("--no-handlers", action="store_true", help="run loops only")
@@ -70,6 +77,9 @@ class Command(BaseCommand):
         bypass_pooler()
         if options["child"]:
             sys.exit(_run_child(options))
+        if not options["no_schedules"] and not options["no_handlers"]:
+            discover()
+            start_reconciling(once=options["once"])
         loops = [loop for loop in all_loops() if not _is_left(loop.name, options)]
         if options["once"] and not options["no_loops"]:
             run_once(loop.name for loop in loops)

@@ -3,18 +3,21 @@
 The database notifies the ends of jobs that a listener has named (`ojs_tell_awaited`), and of no
 others: notifications serialize commits. The listener looks at each job after it has named it, so no
 end is missed. After a lost connection it names and looks at all of them again.
+
+Extensions wait for the ends of other rows, such as workflows, by a look of their own. Their tables
+have the trigger `ojs_tell_awaited_row`. Ids are UUIDv7, so they are unique among all kinds.
 """
 
 import logging
 import os
 import select
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from math import ceil
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from uuid import uuid4
 
 import psycopg
@@ -23,6 +26,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from jobs import queries
 from jobs.database import new_direct_connection
 from jobs.domain.errors import BackendUnavailable
+from jobs.domain.outcome.awaited import Look
 from jobs.trouble import Attempts
 
 logger = logging.getLogger("ojs.awaiting")
@@ -34,6 +38,10 @@ KEEP_MS: Final = 900_000  # a row of a listener that died is outlived after this
 RENEW_S: Final = KEEP_MS / 3000  # the listener names all jobs again, and looks at them
 AGAIN_S, LONGEST_AGAIN_S = 0.02, 1.0  # until the next look at a job whose row is held
 RECONNECT_S, LONGEST_RECONNECT_S = 0.5, 5.0
+
+
+# looks at ids on the listener's connection; ids without a visible row are left out
+Looker: TypeAlias = Callable[[Collection[str], BaseDatabaseWrapper], Collection[Look]]
 
 
 class Unseen(Exception):
@@ -52,23 +60,25 @@ class Listener:
     def _begin(self) -> None:
         self._lock = threading.Lock()
         self._waiters: dict[str, list[Future[None]]] = {}
+        self._lookers: dict[str, Looker] = {}  # of the ids with waiters
         self._new: set[str] = set()
         self._left: set[str] = set()  # named in the database, and no longer awaited
         self._thread: threading.Thread | None = None
         self._over = False
         self._bell: _Bell | None = None
 
-    def watch(self, job_id: str) -> "Future[None]":
+    def watch(self, job_id: str, looker: Looker = queries.await_look) -> "Future[None]":
         """Return a future that is done when the job has ended; pass it to `leave` at last.
 
-        It raises Unseen if no committed job has this id. Raises BackendUnavailable when too many
-        jobs are awaited.
+        With another `looker` the id is that of a row of another kind. The future raises Unseen if
+        no committed row has this id. Raises BackendUnavailable when too many jobs are awaited.
         """
         future: Future[None] = Future()
         with self._lock:
             if len(self._waiters) >= MOST:
                 raise BackendUnavailable(f"this process waits for {MOST} jobs already")
             self._waiters.setdefault(job_id, []).append(future)
+            self._lookers[job_id] = looker
             self._new.add(job_id)
             if self._bell is None:
                 self._over = False
@@ -88,6 +98,7 @@ class Listener:
             if not waiting and self._waiters.pop(job_id, None) is not None:
                 self._left.add(job_id)
                 self._new.discard(job_id)
+                del self._lookers[job_id]
                 if self._bell is not None:
                     self._bell.ring()
 
@@ -151,7 +162,8 @@ class Listener:
             new, self._new = self._new, set()
             if session.is_due():
                 new |= self._waiters.keys()
-        session.begin(new)
+            lookers = {job_id: self._lookers[job_id] for job_id in new}
+        session.begin(lookers)
         ended, unseen = session.look()
         self._tell(ended)
         self._tell(unseen, Unseen())
@@ -165,6 +177,8 @@ class Listener:
             if problem is not None:
                 mine -= self._new  # asked again after the look
             told = [future for job_id in mine for future in self._waiters.pop(job_id)]
+            for job_id in mine:
+                del self._lookers[job_id]
             self._left |= mine
         for future in told:
             if not future.set_running_or_notify_cancel():
@@ -214,7 +228,7 @@ class _Session:
         self._raw: psycopg.Connection[Any] = mine.connection
         self._name = str(uuid4())
         self._heard: set[str] = set()
-        self._unsure: set[str] = set()  # to look at
+        self._unsure: dict[str, Looker] = {}  # to look at
         self._again_s = AGAIN_S
         self._renew_at = monotonic() + RENEW_S
         self._raw.add_notify_handler(self._note)
@@ -227,25 +241,28 @@ class _Session:
         self._renew_at = monotonic() + RENEW_S
         return True
 
-    def begin(self, ids: Collection[str]) -> None:
+    def begin(self, lookers: Mapping[str, Looker]) -> None:
         """Name jobs, and look at them next."""
-        if ids:
-            queries.await_begin(sorted(ids), self._name, KEEP_MS, self._mine)
-            self._unsure.update(ids)
+        if lookers:
+            queries.await_begin(sorted(lookers), self._name, KEEP_MS, self._mine)
+            self._unsure.update(lookers)
             self._again_s = AGAIN_S
 
     def look(self) -> tuple[set[str], set[str]]:
         """Look at jobs that are unsure; returns those that have ended, and those without a row."""
-        if not self._unsure:
-            return set(), set()
-        found = queries.await_look(sorted(self._unsure), self._mine)
-        unseen = self._unsure - {one.id for one in found}
-        self._unsure = {one.id for one in found if not one.is_certain and not one.has_ended}
+        found: list[Look] = []
+        for looker in set(self._unsure.values()):
+            mine = sorted(one for one, with_looker in self._unsure.items() if with_looker is looker)
+            found += looker(mine, self._mine)
+        unseen = self._unsure.keys() - {one.id for one in found}
+        again = {one.id for one in found if not one.is_certain and not one.has_ended}
+        self._unsure = {one: self._unsure[one] for one in again}
         return {one.id for one in found if one.has_ended}, unseen
 
     def end(self, ids: Collection[str]) -> None:
         """Forget jobs that nobody waits for."""
-        self._unsure.difference_update(ids)
+        for one in ids:
+            self._unsure.pop(one, None)
         if ids:
             queries.await_end(sorted(ids), self._name, self._mine)
 

@@ -239,6 +239,7 @@ def test_removing_all_functions_removes_their_types() -> None:
     run("DROP TRIGGER ojs_audit_kept ON ojs_audit")
     run("DROP TRIGGER ojs_audit_kept_whole ON ojs_audit")
     run("DROP TRIGGER ojs_tell_awaited ON ojs_finished")
+    run("DROP TRIGGER ojs_tell_awaited_row ON ojs_workflow")
 
     with connection.schema_editor(atomic=False) as editor:
         _functions.remove(None, editor)

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 import ojs_tasks
 from jobs.domain.states import State
 from jobs.models import Job
-from jobs.testing import run_available
 from ojs_tasks import JobFailed, JobNotFound, Refused, Retry, current_job, job
+from ojs_tasks.testing import run_available
 
 pytestmark = pytest.mark.usefixtures("store")
 

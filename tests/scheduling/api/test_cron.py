@@ -11,7 +11,9 @@ from django.test import Client
 from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.states import State
 from jobs.services.outcome.cancel import cancel
+from scheduling.domain.definition import Definition
 from scheduling.models import CronEntry
+from scheduling.services.cron_declared import reconcile
 from scheduling.services.cron_fire import fire
 from tests.asserts import state
 from tests.jobs.api.conftest import new_key, with_keys  # noqa: F401 - fixtures
@@ -463,6 +465,25 @@ def test_trigger_runs_a_paused_schedule(ask: Ask) -> None:
     ask("POST", "crons/nightly/trigger", {}, 201)
 
     assert ask("GET", "cron/nightly")["enabled"] is False
+
+
+def test_a_schedule_in_code_can_only_be_paused_and_run(ask: Ask) -> None:
+    template = {"type": "tests.cron", "args": [], "meta": {}, "options": {}}
+    reconcile("shop", [Definition("nightly", "@yearly", template=template)])
+
+    for method, path, body in [
+        ("PATCH", "cron/nightly", {"expression": "@daily"}),
+        ("POST", "cron", {"name": "nightly", "expression": "@daily", "type": "tests.cron"}),
+        ("DELETE", "cron/nightly", None),
+    ]:
+        error = ask(method, path, body, status=409)
+        assert error["details"] == {"name": "nightly", "project": "shop"}
+        assert "defined in code by project shop" in error["message"]
+
+    assert ask("PATCH", "cron/nightly", {"enabled": False})["enabled"] is False
+    assert ask("POST", "cron/nightly/resume")["enabled"] is True
+    ask("POST", "cron/nightly/trigger", status=201)
+    assert entry().expression == "@yearly"
 
 
 @spec("contract 7.4")

@@ -11,10 +11,10 @@ from jobs import extensions
 from jobs.domain.errors import OJSError
 from jobs.domain.states import State
 from jobs.models import Job
-from jobs.testing import make_due as make_jobs_due
-from jobs.testing import run_available
 from jobs.worker.declaration import declaration
 from ojs_tasks import job, registry
+from ojs_tasks.testing import make_due as make_jobs_due
+from ojs_tasks.testing import run_available
 from scheduling.services.cron_fire import fire
 from tests.scheduling.conftest import make_due, registered
 from tests.spec import spec

@@ -16,8 +16,8 @@ from jobs.domain.record.events import Kind
 from jobs.models import Event, LaneKey, Later, Ready
 from jobs.services.dispatch.fetch import planned
 from jobs.services.upkeep.reset import clear_caches
-from jobs.testing import run_available
 from ojs_tasks import job, registry
+from ojs_tasks.testing import run_available
 from tests.alerts import alerts_of
 from tests.spec import spec
 from tests.tenancy.wire import answer, send

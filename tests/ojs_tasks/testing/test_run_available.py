@@ -1,4 +1,4 @@
-"""`jobs.testing`: handlers of a project in its tests."""
+"""`ojs_tasks.testing`: handlers of a project in its tests."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from jobs.domain.states import State
 from jobs.middleware import Chain, Link
 from jobs.models import Event, Job, Lane
 from jobs.services.outcome.cancel import cancel
-from jobs.testing import TooManyJobs, make_due, run_available
 from ojs_tasks import Discard, Retry, current_job, job, registry
+from ojs_tasks.testing import TooManyJobs, make_due, run_available
 from ojs_tasks.worker import chain
 
 

@@ -1,0 +1,1 @@
+"""The interfaces of other libraries, for projects that come from them."""

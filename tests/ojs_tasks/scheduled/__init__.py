@@ -1,0 +1,1 @@
+"""A project with a schedule in code."""
