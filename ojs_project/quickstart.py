@@ -14,10 +14,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from jobs.worker.tether import tied
 from ojs_project import env
 from ojs_project.postgres import Cluster, ClusterError
 from ojs_project.supervisor import TICK_S, Child
+from ojs_tasks.worker.tether import tied
 
 ROOT = Path(__file__).resolve().parent.parent
 IS_CHECKOUT = (ROOT / "manage.py").exists()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from jobs.worker.tether import tied
+from ojs_tasks.worker.tether import tied
 
 logger = logging.getLogger("ojs.quickstart")
 

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 from bench.database import Database
 from bench.names import CLAIMED
 from bench.stack import END_S, START_S, Process, StackError, free_port
-from jobs.worker.tether import tied
+from ojs_tasks.worker.tether import tied
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = "OJS_"  # of variables: they would change the default settings

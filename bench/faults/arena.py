@@ -16,9 +16,9 @@ import httpx
 import psycopg
 
 from bench.stack import Process, free_port, http_server
-from jobs.worker.tether import tied
 from ojs_project.postgres import Cluster
 from ojs_project.quickstart import MANAGE, ROOT
+from ojs_tasks.worker.tether import tied
 
 SILENCE_MS = 3000  # after which a worker is dead
 START_S = 180.0  # on a machine that runs other tests as well

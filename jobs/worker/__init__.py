@@ -1,9 +1,8 @@
-"""The worker of this project: claims jobs and runs their handlers.
+"""The worker of this project: the engine of `ojs_tasks.worker` on this project's database.
 
-`pool.py` is the parent (processes, signals), `engine.py` one process. Its main thread claims
-(`claimer.py`) for the slots that run handlers, in threads (`slots.py`) or on the event loop
-(`event_loop.py`); `in_flight.py` holds the jobs between both. `execution.py` runs one attempt with
-the steps of `chain.py`, `acker.py` answers in batches, `timeouts.py` stops late attempts,
-`heartbeats.py` reports the process, `returns.py` gives jobs back. `directives.py` and `waits.py`
-connect these threads.
+`process.py` is one process. Its main thread claims (`claimer.py`) when `notices.py` has news.
+`execution.py` sets what is special about its attempts, `reports.py` stores their progress, and
+`answers.py` their outcomes. `heartbeats.py` reports the process with the versions of
+`declaration.py`, `returns.py` gives jobs back. `schedules.py` registers the schedules in code, and
+`foreground.py` runs jobs in a test.
 """

@@ -13,15 +13,16 @@ from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.dispatch.waiting import opens_in_s
-from jobs.services.workers.heartbeat import Standing
 from jobs.trouble import Attempts
 from jobs.worker.config import WorkerConfig
-from jobs.worker.directives import Directives
-from jobs.worker.in_flight import InFlight
+from jobs.worker.notices import Notices
 from jobs.worker.reports import Reports
 from jobs.worker.returns import Returns
-from jobs.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits
 from ojs_tasks.context import Context
+from ojs_tasks.worker.directives import Directives
+from ojs_tasks.worker.in_flight import InFlight
+from ojs_tasks.worker.ports import Standing
+from ojs_tasks.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits
 
 logger = logging.getLogger("ojs.worker")
 
@@ -41,6 +42,7 @@ class Claimer:
         *,
         directives: Directives,
         waits: Waits,
+        notices: Notices,
     ) -> None:
         """Prepare; `run` claims."""
         self._config = config
@@ -48,6 +50,7 @@ class Claimer:
         self._returns = returns
         self._directives = directives
         self._waits = waits
+        self._notices = notices
         self._attempts = Attempts(logger, "claim.failed", RECONNECT_S, LONGEST_RECONNECT_S)
         self._reports = Reports()
         self._opens_in_s = inf  # until a limit that held jobs back opens by itself
@@ -70,7 +73,7 @@ class Claimer:
                 if claimed < free:
                     # No job is left. While this thread waits, the handlers begin without competing
                     # with it for the interpreter, and jobs gather for the next claim.
-                    self._waits.notices.wait(GATHER_S)
+                    self._notices.wait(GATHER_S)
                 continue
             if self._has_nothing_left():
                 return
@@ -78,14 +81,14 @@ class Claimer:
             # lane that a concurrent claim left active without a wake-up. So the first retries are
             # quick.
             jitter = 0.75 + random.random() / 2  # noqa: S311 - no secret
-            is_woken = self._waits.notices.wait(min(pause * jitter, self._opens_in_s))
+            is_woken = self._notices.wait(min(pause * jitter, self._opens_in_s))
             pause = FIRST_POLL_S if is_woken else min(pause * 2, LAST_POLL_S)
 
     def _claim(self, free: int) -> int:
         """Claim up to `free` jobs; returns how many."""
         try:
             close_old_connections()
-            self._waits.notices.listen()
+            self._notices.listen()
             self._returns.give_back_lost_claims()
             claimed = fetch(self._request(free))
         except Error as problem:

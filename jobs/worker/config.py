@@ -2,14 +2,11 @@
 
 from dataclasses import dataclass
 
+from ojs_tasks.worker import config
+
 
 @dataclass(frozen=True, slots=True)
-class WorkerConfig:
-    """The configuration of a worker process."""
+class WorkerConfig(config.WorkerConfig):
+    """The configuration of a worker process with a database."""
 
-    worker_id: str
-    queues: tuple[str, ...]
-    concurrency: int
-    pool: str | None = None
     tenant: str | None = None  # runs only this tenant's jobs; null: all jobs outside of namespaces
-    once: bool = False  # end when no job is available

@@ -24,7 +24,7 @@ from jobs.services.outcome.nack import Nack, nack
 from jobs.services.outcome.promote import promote
 from jobs.services.read.show import show_many
 from jobs.worker.declaration import declaration
-from jobs.worker.execution import execute
+from jobs.worker.execution import EXECUTION
 from jobs.worker.reports import Reports
 from ojs_tasks.context import Context
 
@@ -64,7 +64,7 @@ def _execute(context: Context) -> Ack | Nack:
         for one in connections.all(initialized_only=True):
             if one.in_atomic_block and one.vendor == "postgresql":
                 stack.enter_context(_unspoiled(one))
-        return execute(context)
+        return EXECUTION.execute(context)
 
 
 @contextmanager

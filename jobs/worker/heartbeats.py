@@ -5,16 +5,21 @@ import os
 import threading
 from typing import Final
 
+from django.db import Error
+
 from jobs.bounds import Work, for_thread
 from jobs.conf import conf
 from jobs.database import connection
-from jobs.services.workers.heartbeat import Report, Standing, heartbeat
+from jobs.domain.errors import OJSError
+from jobs.services.workers.heartbeat import Report, heartbeat
 from jobs.trouble import Attempts
 from jobs.worker.config import WorkerConfig
 from jobs.worker.declaration import declaration
-from jobs.worker.directives import Directives
-from jobs.worker.in_flight import InFlight
-from jobs.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits
+from jobs.worker.returns import Returns
+from ojs_tasks.worker.directives import Directives
+from ojs_tasks.worker.in_flight import InFlight
+from ojs_tasks.worker.ports import Standing
+from ojs_tasks.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits
 
 logger = logging.getLogger("ojs.worker")
 
@@ -26,13 +31,20 @@ class Heartbeats:
     """The thread that sends the heartbeats of one process."""
 
     def __init__(
-        self, config: WorkerConfig, in_flight: InFlight, directives: Directives, waits: Waits
+        self,
+        config: WorkerConfig,
+        in_flight: InFlight,
+        directives: Directives,
+        *,
+        waits: Waits,
+        returns: Returns,
     ) -> None:
         """Prepare; `start` starts the thread."""
         self._config = config
         self._in_flight = in_flight
         self._directives = directives
         self._waits = waits
+        self._returns = returns
         self._declaration = declaration()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="ojs-beat", daemon=True)
@@ -57,9 +69,15 @@ class Heartbeats:
             if context:
                 context.cancel()
 
-    def send_last(self) -> None:
-        """Report a process that holds no job any more."""
-        heartbeat(self._report(()))
+    def say_goodbye(self) -> None:
+        """Give lost claims back, and report a process that holds no job any more."""
+        try:
+            self._returns.give_back_lost_claims()
+            heartbeat(self._report(()))
+        except Error as problem:
+            logger.warning("heartbeat.database", extra={"error": str(problem)})
+        except OJSError as refused:  # another tenant or pool has a worker of its id
+            logger.warning("heartbeat.refused", extra={"reason": str(refused)})
 
     def _beat(self) -> None:
         for_thread(Work.REQUESTS)

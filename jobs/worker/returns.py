@@ -7,10 +7,10 @@ from django.db import Error
 
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.workers.held import held_by
-from jobs.worker.acker import Acker
-from jobs.worker.in_flight import InFlight
-from jobs.worker.waits import RECONNECT_S
 from ojs_tasks.context import ClaimedJob
+from ojs_tasks.worker.acker import Acker
+from ojs_tasks.worker.in_flight import InFlight
+from ojs_tasks.worker.waits import RECONNECT_S
 
 logger = logging.getLogger("ojs.worker")
 

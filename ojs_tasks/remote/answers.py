@@ -8,9 +8,9 @@ from typing import Any, Final
 import orjson
 
 from ojs_tasks.context import ClaimedJob
+from ojs_tasks.job_errors import server_error
 from ojs_tasks.remote.errors import ServerRefused, refusal
 from ojs_tasks.remote.worker_calls import WorkerCalls, is_invalid, is_unauthorized
-from ojs_tasks.worker.errors import server_error
 from ojs_tasks.worker.in_flight import InFlight
 from ojs_tasks.worker.ports import Ack, Away, Nack, Outcome
 
@@ -29,6 +29,9 @@ class RemoteAnswers:
     def __init__(self, calls: WorkerCalls) -> None:
         """Answer through the calls of this process."""
         self._calls = calls
+
+    def open(self) -> None:
+        """Do nothing: the first call connects."""
 
     def send(self, outcomes: Sequence[Outcome]) -> None:
         """Send outcomes until the answer to each is known. Raises Away."""

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ojs_tasks.exceptions import UncommittedJob
+from ojs_tasks.ids import new_id
 from ojs_tasks.remote import operations
 from ojs_tasks.remote.client import Client
 from ojs_tasks.remote.exchange import Script
 from ojs_tasks.remote.on_commit import Deferred, defer, is_deferred, is_in_transaction
 from ojs_tasks.remote.settings import RemoteSettings
-from ojs_tasks.remote.wire import new_id, of_draft
+from ojs_tasks.remote.wire import of_draft
 from ojs_tasks.server import Draft, Snapshot
 
 UNCOMMITTED: Final = "uncommitted"  # the state of a job that waits for a commit

@@ -1,11 +1,8 @@
-"""JSON and ids as the server takes them, and jobs as handles show them."""
+"""JSON as the server takes it, and jobs as handles show them."""
 
-import os
 from collections.abc import Mapping
 from datetime import datetime
 from http import HTTPStatus
-from threading import Lock
-from time import time_ns
 from typing import Any, Final
 
 from ojs_tasks import documents
@@ -13,7 +10,6 @@ from ojs_tasks.remote.errors import ServerRefused, ServerUnreachable
 from ojs_tasks.server import Draft, Snapshot
 
 ENDS: Final = ("completed_at", "cancelled_at", "discarded_at")  # of an envelope
-TICKS_PER_MS: Final = 4096  # the 12 bits after the milliseconds count them: RFC 9562, 6.2
 
 
 def dumps(value: Any) -> bytes:
@@ -79,26 +75,3 @@ def of_draft(draft: Draft, state: str) -> Snapshot:
         state=state,
         meta=draft.get("meta") or {},
     )
-
-
-class _Ids:
-    """Makes UUIDs of version 7, each above the one before."""
-
-    def __init__(self) -> None:
-        self.begin()
-        os.register_at_fork(after_in_child=self.begin)
-
-    def begin(self) -> None:
-        self._lock, self._latest = Lock(), 0
-
-    def take(self) -> str:
-        now = time_ns() * TICKS_PER_MS // 1_000_000
-        with self._lock:
-            self._latest = tick = max(now, self._latest + 1)
-        ms, fraction = divmod(tick, TICKS_PER_MS)
-        rest = int.from_bytes(os.urandom(8)) & (1 << 62) - 1 | 1 << 63
-        text = f"{ms:012x}7{fraction:03x}{rest:016x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-
-
-new_id: Final = _Ids().take

@@ -14,11 +14,14 @@ from ojs_tasks.remote.client import Client
 from ojs_tasks.remote.heartbeats import RemoteHeart
 from ojs_tasks.remote.settings import RemoteSettings
 from ojs_tasks.remote.worker_calls import RemoteReports, WorkerCalls
+from ojs_tasks.worker.acker import Acker
 from ojs_tasks.worker.config import WorkerConfig
 from ojs_tasks.worker.engine import Engine
+from ojs_tasks.worker.execution import Execution
 from ojs_tasks.worker.pool import Pool
 from ojs_tasks.worker.readiness import ReadyFile
 from ojs_tasks.worker.signals import answer
+from ojs_tasks.worker.waits import Waits
 
 
 class RemoteWorker:
@@ -29,7 +32,7 @@ class RemoteWorker:
         client = Client(settings)
         calls = WorkerCalls(client)
         answers = RemoteAnswers(calls)
-        self._engine = Engine(config, answers)
+        self._engine = Engine(config, Acker(answers), Waits(), Execution())
         self._returns = RemoteReturns(config.worker_id, self._engine.in_flight, answers)
         self._heart = RemoteHeart(config, self._engine, calls)
         reports = RemoteReports(client, settings.retries)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 from time import monotonic
 
-from ojs_tasks.worker.ports import Answers, Away, Outcome
+from ojs_tasks.worker.ports import Answers, Away, Outcome, Tries
 from ojs_tasks.worker.trouble import Attempts
 
 logger = logging.getLogger("ojs.worker")
@@ -32,8 +32,8 @@ Then = Callable[[], object]  # runs in the acker's thread when the outcome is co
 class Acker:
     """One thread that answers for all handler threads of a process."""
 
-    def __init__(self, answers: Answers) -> None:
-        """Prepare; `start` starts the thread."""
+    def __init__(self, answers: Answers, tries: Tries | None = None) -> None:
+        """Prepare; `start` starts the thread. `tries` counts the failures to reach the server."""
         self._answers = answers
         self._changed = threading.Condition()
         self._waiting: deque[tuple[Outcome, Then | None]] = deque()
@@ -41,7 +41,7 @@ class Acker:
         self._has_waiter = False  # a slot waits for an outcome in `_waiting`
         self._over = False
         self._sending = 0
-        self._attempts = Attempts(logger, "ack.delayed", RETRY_S, LONGEST_RETRY_S)
+        self._tries = tries or Attempts(logger, "ack.delayed", RETRY_S, LONGEST_RETRY_S)
         self._thread = threading.Thread(target=self._run, name="ojs-ack", daemon=True)
 
     def start(self) -> None:
@@ -95,6 +95,7 @@ class Acker:
         self._thread.join(timeout_s)
 
     def _run(self) -> None:
+        self._answers.open()
         linger_s = LINGER_S
         while batch := self._take(linger_s):
             linger_s = LONGEST_LINGER_S if len(batch) >= BUSY else LINGER_S
@@ -129,18 +130,18 @@ class Acker:
         while True:
             try:
                 self._answers.send(batch)
-            except Away as problem:  # the outcomes wait here until it is back
+            except Away as problem:  # the outcomes wait here until it is back, and so do the leases
                 self._answers.close()
                 if self._over and monotonic() - began > RETRY_S * 10:
                     logger.exception("ack.given_up", extra={"count": len(batch)})
                     return
-                threading.Event().wait(self._attempts.failed(problem))
+                threading.Event().wait(self._tries.failed(problem))
             except Exception:
                 logger.exception("ack.failed", extra={"count": len(batch)})
                 self._send_each(batch)
                 return
             else:
-                self._attempts.went_well()
+                self._tries.went_well()
                 return
 
     def _send_each(self, batch: Sequence[Outcome]) -> None:

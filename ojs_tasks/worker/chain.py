@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, partial
-from inspect import iscoroutinefunction
 from types import CoroutineType
 from typing import Any, Protocol
 
@@ -20,8 +19,8 @@ from asgiref.sync import async_to_sync, sync_to_async
 from ojs_tasks.context import Context
 from ojs_tasks.documents import loads
 from ojs_tasks.exceptions import JobTimeout
-from ojs_tasks.handlers import Handler
-from ojs_tasks.middleware import Wrapper, execution_wrappers
+from ojs_tasks.handlers import Handler, is_async
+from ojs_tasks.middleware import Wrapper, execution_chain
 from ojs_tasks.registry import handler_of
 
 Step = Callable[[Context], Any]
@@ -62,11 +61,11 @@ def steps_around(is_async_handler: bool) -> Steps:  # noqa: FBT001 - the key of 
     run: Step = _call_async if is_async_handler else _call
     on_loop = is_async_handler
     kinds = {on_loop}
-    for wrapper in reversed(execution_wrappers()):
-        wanted = _runs_on_loop(wrapper, following=on_loop)
+    for link in reversed(execution_chain().fix()):
+        wanted = _runs_on_loop(link.wrapper, following=on_loop)
         if wanted is not on_loop:
             run = _in_thread(run) if wanted else _on_loop(run)
-        run = partial(_await_around if wanted else _call_around, wrapper, run)
+        run = partial(_await_around if wanted else _call_around, link.wrapper, run)
         on_loop = wanted
         kinds.add(on_loop)
     if not on_loop and True in kinds:
@@ -75,14 +74,14 @@ def steps_around(is_async_handler: bool) -> Steps:  # noqa: FBT001 - the key of 
 
 
 def steps_for(handler: Handler[Any, Any] | None) -> Steps:
-    """Return the steps around a handler. Raises as `execution_wrappers`."""
+    """Return the steps around a handler. Raises as `execution_chain`."""
     return steps_around(handler is not None and handler.is_async)
 
 
 def _runs_on_loop(wrapper: Wrapper, *, following: bool) -> bool:
     if getattr(wrapper, "sync_capable", False) and getattr(wrapper, "async_capable", False):
         return following  # marked by Django's `sync_and_async_middleware`
-    return iscoroutinefunction(wrapper) or iscoroutinefunction(type(wrapper).__call__)
+    return is_async(wrapper)
 
 
 def _call_around(wrapper: Wrapper, following: Step, context: Context) -> Any:

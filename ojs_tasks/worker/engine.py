@@ -13,8 +13,9 @@ from ojs_tasks.worker.acker import Acker
 from ojs_tasks.worker.config import WorkerConfig
 from ojs_tasks.worker.directives import Directives
 from ojs_tasks.worker.event_loop import EventLoop
+from ojs_tasks.worker.execution import Execution
 from ojs_tasks.worker.in_flight import InFlight
-from ojs_tasks.worker.ports import Answers, Claimer, Heart, Returns, Standing
+from ojs_tasks.worker.ports import Claimer, Heart, Returns, Standing
 from ojs_tasks.worker.slots import Slots
 from ojs_tasks.worker.timeouts import Timeouts
 from ojs_tasks.worker.waits import Waits
@@ -31,16 +32,22 @@ CLEAN, UNFINISHED, REPLACE = 0, 1, 75  # exit codes; the parent starts a new pro
 class Engine:
     """A worker process, without its connection to the server."""
 
-    def __init__(self, config: WorkerConfig, answers: Answers) -> None:
+    def __init__(
+        self,
+        config: WorkerConfig,
+        acker: Acker,
+        waits: Waits,
+        execution: Execution,
+    ) -> None:
         """Prepare; no thread runs yet."""
         self._grace_s = config.grace_s
-        self.waits = Waits()
+        self.waits = waits
         self.directives = Directives(self.waits)
         self.in_flight = InFlight(config.concurrency, self._claim_soon)
-        self.acker = Acker(answers)
-        self.event_loop = EventLoop(self.in_flight)
-        self.slots = Slots(config.concurrency, self.in_flight, self.acker, self.event_loop)
-        self.timeouts = Timeouts(self.in_flight, self.acker, self.directives, self.event_loop)
+        self.acker = acker
+        self.event_loop = EventLoop(self.in_flight, execution)
+        self.slots = Slots(config.concurrency, self.in_flight, acker, self.event_loop, execution)
+        self.timeouts = Timeouts(self.in_flight, acker, self.directives, self.event_loop)
 
     def run(self, claimer: Claimer, heart: Heart, returns: Returns) -> int:
         """Work until told to end, then drain. Returns an exit code."""

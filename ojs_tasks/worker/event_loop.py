@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 from ojs_tasks.context import run_as_current
 from ojs_tasks.worker import lanes
 from ojs_tasks.worker.chain import Place, Steps, tracker
-from ojs_tasks.worker.execution import execute_on_loop
+from ojs_tasks.worker.execution import Execution
 from ojs_tasks.worker.in_flight import InFlight, Running
 from ojs_tasks.worker.ports import Ack, Nack
 
@@ -49,9 +49,10 @@ class Attempt:
 class EventLoop:
     """The event loop of one process."""
 
-    def __init__(self, in_flight: InFlight) -> None:
+    def __init__(self, in_flight: InFlight, execution: Execution) -> None:
         """Prepare; the first attempt starts the thread."""
         self._in_flight = in_flight
+        self._execute = execution.execute_on_loop
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="ojs-loop", daemon=True)
@@ -128,7 +129,7 @@ class EventLoop:
                 loop.run_forever()
                 is_over = True
             except BaseException:  # SystemExit of a task that a handler left behind
-                logger.exception("loop.interrupted")
+                logger.exception("event_loop.interrupted")
         loop.close()
 
     def _begin(self, attempt: Attempt) -> None:
@@ -142,7 +143,7 @@ class EventLoop:
         entry, task = attempt.entry, asyncio.current_task()
         assert task is not None  # noqa: S101 - this is a task
         attempt.enter(task)
-        outcome = await execute_on_loop(entry.context, attempt.steps, lambda: entry.warned)
+        outcome = await self._execute(entry.context, attempt.steps, lambda: entry.warned)
         is_own, has_failed = attempt.steps.in_thread, isinstance(outcome, Nack)
         self._lanes.give_back(lane, is_own=is_own, has_failed=has_failed)
         attempt.end(entry, outcome)

@@ -2,52 +2,97 @@
 
 from asyncio import CancelledError
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, TypeVar
+
+from asgiref.sync import async_to_sync
 
 from ojs_tasks.context import Context, run_as_current
 from ojs_tasks.documents import dumps
 from ojs_tasks.exceptions import JobTimeout
-from ojs_tasks.worker.chain import Steps
-from ojs_tasks.worker.errors import InvalidResult, described, server_error, timeout_error
+from ojs_tasks.job_errors import server_error, timeout_error
+from ojs_tasks.registry import handler_of
+from ojs_tasks.worker.chain import Steps, steps_for
+from ojs_tasks.worker.errors import InvalidResult, described
 from ojs_tasks.worker.ports import Ack, Nack
 
-
-def execute(context: Context, steps: Steps) -> Ack | Nack:
-    """Run an attempt in this thread to its end, and return the answer for it."""
-    try:
-        return _completed(context, run_as_current(context, steps.run))
-    except BaseException as problem:  # any exception is the outcome, also SystemExit
-        return _ended_by(problem, context)
+Run = TypeVar("Run", bound=Callable[..., Any])
 
 
-async def execute_on_loop(
-    context: Context, steps: Steps, is_late: Callable[[], bool]
-) -> Ack | Nack:
-    """Run an attempt as a task of the event loop; `is_late`: it was cancelled by its timeout."""
-    try:
-        return _completed(context, await steps.run(context))
-    except BaseException as problem:
-        if isinstance(problem, CancelledError) and is_late():
-            context.raised = problem
+class Around(Protocol):
+    """Decorates a function, or coroutine function, that takes a context and runs its attempt."""
+
+    def __call__(self, run: Run, /) -> Run:
+        """Return the function, or another one around it."""
+
+
+def _unchanged(run: Run) -> Run:
+    return run
+
+
+def _accept(encoded: bytes) -> None:
+    """Accept any result: the server checks it."""
+
+
+class Execution:
+    """Runs attempts, as the two functions `execute` and `execute_on_loop`."""
+
+    def __init__(
+        self,
+        *,
+        around: Around = _unchanged,
+        check: Callable[[bytes], None] = _accept,
+        refusals: tuple[type[Exception], ...] = (),
+    ) -> None:
+        """Run each attempt within `around`; `check` raises one of `refusals` for a bad result."""
+        self._check = check
+        self._refusals: tuple[type[Exception], ...] = (InvalidResult, *refusals)
+        self.execute = around(self._execute)
+        self.execute_on_loop = around(self._execute_on_loop)
+
+    def _execute(self, context: Context, steps: Steps | None = None) -> Ack | Nack:
+        """Run an attempt in this thread to its end, and return the answer for it.
+
+        Coroutines run on an event loop that ends with the attempt.
+        """
+        try:
+            steps = steps or steps_for(handler_of(context.job))
+            run = async_to_sync(steps.run) if steps.on_loop else steps.run
+            return self._completed(context, run_as_current(context, run))
+        except BaseException as problem:  # any exception is the outcome, also SystemExit
+            return self._ended_by(problem, context)
+
+    async def _execute_on_loop(
+        self, context: Context, steps: Steps, is_late: Callable[[], bool]
+    ) -> Ack | Nack:
+        """Run an attempt as a task of the event loop; `is_late`: its timeout cancelled it."""
+        try:
+            return self._completed(context, await steps.run(context))
+        except BaseException as problem:
+            if isinstance(problem, CancelledError) and is_late():
+                context.raised = problem
+                return timed_out(context)
+            return self._ended_by(problem, context)
+
+    def _completed(self, context: Context, result: Any) -> Ack:
+        encoded = None if result is None else self._encode(result)
+        return Ack(context.job.id, encoded, context.worker_id, context.job.attempt)
+
+    def _encode(self, result: Any) -> bytes:
+        """Serialize a result. Raises a refusal."""
+        try:
+            encoded = dumps(result)
+        except ValueError as problem:
+            raise InvalidResult(str(problem)) from None
+        self._check(encoded)
+        return encoded
+
+    def _ended_by(self, problem: BaseException, context: Context) -> Nack:
+        context.raised = problem
+        if isinstance(problem, JobTimeout):
             return timed_out(context)
-        return _ended_by(problem, context)
-
-
-def _completed(context: Context, result: Any) -> Ack:
-    try:
-        encoded = None if result is None else dumps(result)
-    except ValueError as problem:
-        raise InvalidResult(str(problem)) from None
-    return Ack(context.job.id, encoded, context.worker_id, context.job.attempt)
-
-
-def _ended_by(problem: BaseException, context: Context) -> Nack:
-    context.raised = problem
-    if isinstance(problem, JobTimeout):
-        return timed_out(context)
-    if isinstance(problem, InvalidResult):
-        return failed(context, server_error("invalid_result", str(problem)))
-    return failed(context, described(problem, context))
+        if isinstance(problem, self._refusals):
+            return failed(context, server_error("invalid_result", str(problem)))
+        return failed(context, described(problem, context))
 
 
 def failed(context: Context, error: dict[str, Any]) -> Nack:

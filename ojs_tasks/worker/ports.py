@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
 
-from ojs_tasks.context import ClaimedJob, Context
+from ojs_tasks.context import ClaimedJob
 
 
 class Standing(IntEnum):
-    """What a worker does: it claims jobs, only finishes them, or ends."""
+    """What a worker does: it claims jobs, only finishes them, or ends. Our server stores it."""
 
     RUNNING = 0
     QUIET = 1
@@ -16,7 +16,10 @@ class Standing(IntEnum):
 
 
 class Ack(NamedTuple):
-    """A job to complete; `result` is serialized JSON, None without a result."""
+    """A job to complete; `result` is serialized JSON, None without a result.
+
+    `worker_id` and `attempt` are checked against the lease when given.
+    """
 
     job_id: str
     result: bytes | None = None
@@ -25,7 +28,10 @@ class Ack(NamedTuple):
 
 
 class Nack(NamedTuple):
-    """An attempt to fail; with `requeue` the job goes back unharmed, and `error` is None."""
+    """An attempt to fail; with `requeue` the job goes back unharmed, and `error` is None.
+
+    `error` is as `job_errors.bounded` returns it.
+    """
 
     job_id: str
     error: dict[str, Any] | None
@@ -44,6 +50,9 @@ class Away(Exception):
 class Answers(Protocol):
     """Sends the outcomes of attempts."""
 
+    def open(self) -> None:
+        """Prepare the thread that sends; its first call."""
+
     def send(self, outcomes: Sequence[Outcome]) -> None:
         """Send outcomes until the answer to each is known; the server may refuse some.
 
@@ -55,11 +64,14 @@ class Answers(Protocol):
         """Give up the connection; the next call connects again."""
 
 
-class Claimed(NamedTuple):
-    """The answer to a claim."""
+class Tries(Protocol):
+    """The repeated tries of one thread to reach the server."""
 
-    jobs: Sequence[ClaimedJob]
-    directive: Standing | None = None
+    def failed(self, problem: Exception) -> float:
+        """Record a failure; returns how many seconds to pause before the next try."""
+
+    def went_well(self) -> None:
+        """Record a success."""
 
 
 class Claimer(Protocol):
@@ -87,10 +99,3 @@ class Returns(Protocol):
 
     def give_back(self, jobs: Sequence[ClaimedJob]) -> None:
         """Requeue held jobs that this process does not finish; an error is logged."""
-
-
-def cancel_all(contexts: Sequence[Context | None]) -> None:
-    """Mark the jobs of these attempts as cancelled."""
-    for context in contexts:
-        if context is not None:
-            context.cancel()

@@ -15,7 +15,7 @@ from ojs_tasks.registry import handler_of
 from ojs_tasks.worker.acker import Acker
 from ojs_tasks.worker.chain import Steps, steps_for
 from ojs_tasks.worker.event_loop import EventLoop
-from ojs_tasks.worker.execution import execute, timed_out
+from ojs_tasks.worker.execution import Execution, timed_out
 from ojs_tasks.worker.in_flight import InFlight, Running
 from ojs_tasks.worker.ports import Ack, Nack
 
@@ -24,13 +24,19 @@ class Slots:
     """The slots of one process, and their threads."""
 
     def __init__(
-        self, number: int, in_flight: InFlight, acker: Acker, event_loop: EventLoop
+        self,
+        number: int,
+        in_flight: InFlight,
+        acker: Acker,
+        event_loop: EventLoop,
+        execution: Execution,
     ) -> None:
         """Prepare; `start` starts the first thread."""
         self._number = number
         self._in_flight = in_flight
         self._acker = acker
         self._event_loop = event_loop
+        self._execute = execution.execute
         self._free = threading.Semaphore(number)  # slots that no thread and no attempt has
         self._lock = threading.Lock()
         self._threads = 0
@@ -90,7 +96,7 @@ class Slots:
         if may_grow:
             self._keep_one_waiting()
         try:
-            outcome = execute(entry.context, steps)
+            outcome = self._execute(entry.context, steps)
         finally:
             if may_grow:
                 with self._lock:

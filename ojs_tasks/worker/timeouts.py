@@ -13,9 +13,9 @@ from time import monotonic
 from typing import Any, Final
 
 from ojs_tasks.exceptions import JobTimeout
+from ojs_tasks.job_errors import server_error, timeout_error
 from ojs_tasks.worker.acker import Acker
 from ojs_tasks.worker.directives import Directives
-from ojs_tasks.worker.errors import server_error, timeout_error
 from ojs_tasks.worker.event_loop import EventLoop
 from ojs_tasks.worker.execution import failed
 from ojs_tasks.worker.in_flight import InFlight, Running
@@ -87,7 +87,7 @@ class Timeouts:
             entry = self._event_loop.current()
             job = entry.context.job if entry else None
             facts = {"job_id": job and job.id, "job_type": job and job.type}
-            logger.warning("loop.blocked", extra={**facts, "line": self._event_loop.line()})
+            logger.warning("event_loop.blocked", extra={**facts, "line": self._event_loop.line()})
 
     def _give_up_current(self, blocked_s: float) -> None:
         """Answer for the attempt that blocks the event loop, even if its own time is not over."""

@@ -1,6 +1,7 @@
 """The waits of the threads of a worker process, and the events that end these waits."""
 
 import threading
+from collections.abc import Callable
 from typing import Final
 
 TICK_S: Final = 0.1  # how often timeouts and the end of a drain are checked
@@ -11,8 +12,9 @@ LONGEST_RECONNECT_S: Final = 4.0
 class Waits:
     """The events of one process; each thread waits for its own event."""
 
-    def __init__(self) -> None:
-        """Prepare the events."""
+    def __init__(self, also_wake: Callable[[], None] | None = None) -> None:
+        """Prepare the events; `also_wake` ends another wait of the main thread."""
+        self._also_wake = also_wake
         self.main = threading.Event()  # the main thread waits for a slot, or for the end of jobs
         self.beat = threading.Event()  # the heartbeat thread waits for its next heartbeat
 
@@ -22,5 +24,7 @@ class Waits:
         self.main.clear()
 
     def wake_main(self) -> None:
-        """End the wait of the main thread."""
+        """End the waits of the main thread."""
         self.main.set()
+        if self._also_wake:
+            self._also_wake()

@@ -25,9 +25,9 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.enqueue_each import enqueue_each
 from jobs.services.outcome.nack import Nack
 from jobs.services.read.show import show
-from jobs.worker.chain import Steps
-from jobs.worker.execution import execute, execute_on_loop
+from jobs.worker.execution import EXECUTION
 from ojs_tasks import Context
+from ojs_tasks.worker.chain import Steps
 from tests.conftest import ROOT
 from tests.factories import DraftFactory, JobFactory
 from tests.processes import until
@@ -74,7 +74,7 @@ def meta_of(job_id: str) -> dict[str, Any]:
 def run_one(handler: Any) -> Any:
     """Claim the only job and run it by `handler`."""
     (job,) = fetch(FetchRequest(("mail",), worker_id="w1")).jobs
-    return execute(Context(job, "w1"), Steps(handler, on_loop=False, in_thread=True))
+    return EXECUTION.execute(Context(job, "w1"), Steps(handler, on_loop=False, in_thread=True))
 
 
 @spec("contract 32.2")
@@ -197,7 +197,7 @@ def test_a_coroutine_runs_inside_the_span_of_its_attempt(exported: Exported) -> 
         seen.append(trace.get_current_span().get_span_context().span_id)
 
     steps = Steps(handler, on_loop=True, in_thread=False)
-    asyncio.run(execute_on_loop(Context(job, "w1"), steps, lambda: False))
+    asyncio.run(EXECUTION.execute_on_loop(Context(job, "w1"), steps, lambda: False))
 
     (span,) = exported.get_finished_spans()
     assert (span.name, seen) == ("mail process", [span.context.span_id])

@@ -8,19 +8,14 @@ from typing import Any, Final, NamedTuple
 
 from jobs.domain.errors import InvalidRequest, InvalidRetryPolicy, Problem
 from jobs.domain.states import State
-from jobs.domain.wire import jsonio
 from jobs.domain.wire.bounds import MAX_INT, MAX_INTERVAL_MS
 from jobs.domain.wire.durations import format_duration, parse_duration
 from jobs.domain.wire.times import format_time, parse_time
 from ojs_tasks.error_names import is_listed
+from ojs_tasks.job_errors import bounded, server_error
 
 STRATEGIES: Final = ("none", "constant", "linear", "exponential", "polynomial")
 HISTORY: Final = 25
-MAX_MESSAGE: Final = 10_000
-MAX_FRAMES: Final = 50
-MAX_BACKTRACE: Final = 10_000
-MAX_DETAILS: Final = 32 * 1024
-MAX_NAME: Final = 255
 
 
 class RetryPolicy(NamedTuple):
@@ -287,7 +282,7 @@ def normalise_error(raw: object) -> dict[str, Any]:
         raise InvalidRequest.field("error.details", "must be an object", details)
     if not isinstance(raw.get("retryable", True), bool | None):
         raise InvalidRequest.field("error.retryable", "must be a boolean", raw["retryable"])
-    return _normalised(raw, details) | _times(raw)
+    return bounded(raw, _backtrace(raw.get("backtrace"))) | _times(raw)
 
 
 def _times(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -311,49 +306,13 @@ def _wait_ms(raw: object) -> int:
     return raw
 
 
-def _normalised(raw: Mapping[str, Any], details: Mapping[str, Any] | None) -> dict[str, Any]:
-    named = (details or {}).get("error_class")
-    kind = raw.get("type") or (named if isinstance(named, str) and named else raw["code"])
-    error: dict[str, Any] = {
-        "type": kind[:MAX_NAME],
-        "code": (raw.get("code") or "handler_error")[:MAX_NAME],
-        "message": (raw.get("message") or kind)[:MAX_MESSAGE],
-        "retryable": raw.get("retryable") is not False,
-    }
-    if raw.get("backtrace") is not None:
-        error["backtrace"] = _frames(raw["backtrace"])
-    if details is not None:
-        error["details"] = _bounded(details)
-    return error
-
-
-def _frames(raw: object) -> list[str]:
+def _backtrace(raw: object) -> list[str] | None:
     lines = raw.split("\n") if isinstance(raw, str) else raw
+    if lines is None:
+        return None
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         raise InvalidRequest.field("error.backtrace", "must be a string or an array of strings")
-    kept, room = [], MAX_BACKTRACE
-    for line in lines[:MAX_FRAMES]:
-        if room <= 0:
-            break
-        kept.append(line[:room])
-        room -= len(line)
-    return kept
-
-
-def _bounded(details: Mapping[str, Any]) -> Mapping[str, Any]:
-    return details if len(jsonio.dumps(details)) <= MAX_DETAILS else {"truncated": True}
-
-
-def server_error(code: str, message: str, details: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return an error that the server itself found; `type` equals `code`."""
-    error: dict[str, Any] = {"type": code, "code": code, "message": message, "retryable": True}
-    return error | ({"details": details} if details else {})
-
-
-def timeout_error(limit_ms: int, elapsed_ms: int) -> dict[str, Any]:
-    """The execution took too long. Spec: contract 9.6."""
-    details = {"timeout_kind": "execution", "limit_ms": limit_ms, "elapsed_ms": elapsed_ms}
-    return server_error("timeout", f"the job ran longer than {limit_ms} ms", details)
+    return lines
 
 
 def visibility_error() -> dict[str, Any]:

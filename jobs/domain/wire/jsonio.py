@@ -4,17 +4,15 @@ orjson parses. Where orjson differs from the contract, cheap checks of the bytes
 first. Only such a case takes the exact and slow way.
 """
 
-import json
 from typing import Any, Final
 
 import orjson
 
 from jobs.domain.errors import InvalidPayload
+from ojs_tasks.documents import ANY_DIGIT, LONG_NUMBER, exactly, slowly
 
 REQUEST_DEPTH: Final = 64  # of documents from clients. Spec: contract 31.3
 MAX_DEPTH: Final = 100  # of stored documents, and of those between servers with an outer object
-ANY_DIGIT: Final = bytes.maketrans(b"123456789", b"000000000")
-LONG_NUMBER: Final = b"0" * 19  # may exceed 64 bits, which orjson turns into a float
 NUL: Final = b"\\u0000"
 
 
@@ -31,7 +29,7 @@ def loads(body: bytes, deepest: int = MAX_DEPTH) -> Any:
     if not body.strip():
         raise InvalidPayload("the body is empty")
     try:
-        value = _exact(body) if LONG_NUMBER in body.translate(ANY_DIGIT) else orjson.loads(body)
+        value = exactly(body) if LONG_NUMBER in body.translate(ANY_DIGIT) else orjson.loads(body)
     except (ValueError, RecursionError) as problem:
         raise InvalidPayload(f"the body is not valid JSON: {problem}") from None
     if body.count(b"[") + body.count(b"{") > deepest:
@@ -55,11 +53,6 @@ def _check_depth(value: Any, deepest: int) -> None:
     raise InvalidPayload(f"the body is nested deeper than {deepest} levels")
 
 
-def _exact(body: bytes) -> Any:
-    orjson.loads(body)  # all rules of orjson but the size of integers, at most 309 digits
-    return json.loads(body)
-
-
 def _has_nul(value: Any) -> bool:
     if isinstance(value, str):
         return "\0" in value
@@ -75,14 +68,6 @@ def dumps(value: Any) -> bytes:
     except TypeError:
         pass
     try:
-        return json.dumps(
-            value, default=_fragment, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-        ).encode()
-    except (TypeError, ValueError, RecursionError) as problem:
-        raise InvalidPayload(f"the value cannot be written as JSON: {problem}") from None
-
-
-def _fragment(value: object) -> Any:
-    if not isinstance(value, orjson.Fragment):
-        raise TypeError(f"{type(value).__name__} is not JSON")
-    return json.loads(orjson.dumps(value))
+        return slowly(value)
+    except ValueError as problem:
+        raise InvalidPayload(str(problem)) from None

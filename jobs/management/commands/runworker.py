@@ -12,19 +12,20 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jobs import logs
+from jobs.conf import conf
 from jobs.database import bypass_pooler
 from jobs.loops import LoopRunner, all_loops, run_once
 from jobs.services.health.health import forget_loops_except
 from jobs.worker.config import WorkerConfig
-from jobs.worker.engine import Engine
-from jobs.worker.pool import Pool
-from jobs.worker.readiness import ReadyFile
+from jobs.worker.process import WorkerProcess
 from jobs.worker.schedules import start_reconciling
-from jobs.worker.signals import answer
 from ojs_tasks.context import current_job
 from ojs_tasks.registry import discover, handled_queues
 from ojs_tasks.remote.command import add_server
 from ojs_tasks.remote.command import run as run_remote
+from ojs_tasks.worker.pool import Pool
+from ojs_tasks.worker.readiness import ReadyFile
+from ojs_tasks.worker.signals import answer
 
 FEDERATION = "federation_"  # prefix of the names of its loops
 
@@ -128,7 +129,7 @@ def _run_pool(options: dict[str, Any]) -> int:
             command += [f"--{name}", options[name]]
     if options["once"]:
         command.append("--once")
-    pool = Pool(command, options["processes"], once=options["once"])
+    pool = Pool(command, options["processes"], once=options["once"], grace_s=_grace_s())
     ready = ReadyFile(options["ready_file"])
 
     def forward(number: int) -> None:
@@ -150,11 +151,15 @@ def _program() -> list[str]:
     return sys.argv[:1] if spec is None else ["-m", spec.parent or spec.name]
 
 
+def _grace_s() -> float:
+    return conf().shutdown_grace_ms / 1000
+
+
 def _run_child(options: dict[str, Any]) -> int:
     discover()
     queues = options["queues"]
     named = tuple(q.strip() for q in queues.split(",") if q.strip()) if queues else ()
-    engine = Engine(
+    process = WorkerProcess(
         WorkerConfig(
             # a new identity per process start: a successor must not keep its jobs alive
             worker_id=f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(4)}",
@@ -163,12 +168,13 @@ def _run_child(options: dict[str, Any]) -> int:
             pool=options["pool"],
             tenant=options["tenant"],
             once=options["once"],
+            grace_s=_grace_s(),
         )
     )
     signal.signal(SIGINT, signal.SIG_IGN)
-    directives = engine.directives
+    directives = process.directives
     answer({SIGTERM: directives.terminate, SIGTSTP: directives.quiet, SIGCONT: directives.resume})
-    code = engine.run()
+    code = process.run()
     sys.stdout.flush()
     # stuck threads must not keep the process
     os._exit(code)

@@ -13,11 +13,12 @@ from jobs.domain.job import Job
 from jobs.domain.wire.tracing import TRACE
 from jobs.extensions import EnqueueHooks, implementers
 from jobs.gather import Later
-from jobs.middleware import Wrapper, enqueue_wrappers
+from jobs.middleware import enqueue_wrappers
 from jobs.repeat import repeated
 from jobs.services.enqueue import backpressure, dedupe, plain
 from jobs.services.enqueue.resolve_times import resolve_times
 from jobs.services.enqueue.store import store
+from ojs_tasks.middleware import Wrapper
 
 Step = Callable[[JobDraft], JobDraft | None]
 Prepare = Callable[[JobDraft, Caller], JobDraft | None]

@@ -1,7 +1,7 @@
 """End jobs that succeeded. Spec: core ACK, contract 2.2, 3.4, 9.3."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db import OperationalError
 
@@ -17,18 +17,9 @@ from jobs.repeat import repeated
 from jobs.services.outcome.follow import follow
 from jobs.services.outcome.refusal import refusals
 from jobs.trips import Trip
+from ojs_tasks.worker.ports import Ack
 
-
-class Ack(NamedTuple):
-    """One job to complete; `result` is serialized JSON, None when none was sent.
-
-    `worker_id` and `attempt` are checked against the lease when given.
-    """
-
-    job_id: str
-    result: bytes | None = None
-    worker_id: str | None = None
-    attempt: int | None = None
+__all__ = ["Ack", "ack", "ack_all", "ack_soon"]
 
 
 def ack(acks: Sequence[Ack]) -> list[queries.Completed | OJSError]:

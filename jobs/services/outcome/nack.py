@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
@@ -20,22 +19,14 @@ from jobs.repeat import repeated
 from jobs.services.lanes.limits import pause
 from jobs.services.outcome.follow import follow
 from jobs.services.outcome.refusal import refusals
+from ojs_tasks.worker.ports import Nack
+
+__all__ = ["Nack", "Outcome", "fail", "nack"]
 
 SYSTEM_RANDOM = random.SystemRandom()
 # reasons of `queries.Attempt`
 LOST = {"visibility_timeout", "worker_death"}
 OVERDUE = {"visibility_timeout", "timeout"}
-
-
-@dataclass(frozen=True, slots=True)
-class Nack:
-    """One attempt to fail; `error` is normalised, None with `requeue`."""
-
-    job_id: str
-    error: dict[str, Any] | None
-    requeue: bool = False
-    worker_id: str | None = None
-    attempt: int | None = None
 
 
 class _Row(NamedTuple):

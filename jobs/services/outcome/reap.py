@@ -15,6 +15,7 @@ from jobs.conf import conf
 from jobs.database import atomic
 from jobs.domain.outcome import retry
 from jobs.services.outcome.nack import fail
+from ojs_tasks.job_errors import timeout_error
 
 FORGOTTEN_AFTER_MS = 86_400_000  # Spec: contract 9.1
 
@@ -53,7 +54,7 @@ def _silence_ms() -> int:
 def _error(attempt: queries.Attempt) -> dict[str, Any]:
     match attempt.reason:
         case "timeout":
-            return retry.timeout_error(attempt.timeout_ms, attempt.elapsed_ms)
+            return timeout_error(attempt.timeout_ms, attempt.elapsed_ms)
         case "worker_death":
             return retry.worker_death_error(attempt.worker_id or "")
         case _:

@@ -6,7 +6,6 @@ Spec: core BEAT, contract 3.4, 9.1, 9.4, D50.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import IntEnum
 from typing import Any
 
 import orjson
@@ -23,14 +22,9 @@ from jobs.services.lanes import bindings
 from jobs.services.record.events import is_excluded
 from jobs.services.record.log import is_beat_logged
 from jobs.services.workers.held import may_see
+from ojs_tasks.worker.ports import Standing
 
-
-class Standing(IntEnum):
-    """The state of a worker; the storage codes of Worker.reported and Worker.directive."""
-
-    RUNNING = 0
-    QUIET = 1
-    TERMINATE = 2
+__all__ = ["Answer", "Report", "Standing", "heartbeat"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from jobs.domain.states import CODES, State, state_of
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
 from jobs.services.read.show import show
-from jobs.worker.acker import Acker, Then
-from jobs.worker.engine import Engine
+from jobs.worker.answers import DatabaseAnswers
+from jobs.worker.process import WorkerProcess
 from ojs_tasks import registry
+from ojs_tasks.worker.acker import Acker, Then
 from tests.jobs.worker.loops import Attempts
 from tests.processes import DEADLINE_S, kill_family, until
 
@@ -110,10 +111,10 @@ def _is_alone() -> bool:
         return bool(cursor.fetchone()[0] == 0)
 
 
-def run(engine: Engine) -> int:
+def run(process: WorkerProcess) -> int:
     """Run a worker in this thread until it ends, with all its threads and connections."""
     others = set(threading.enumerate())
-    code = engine.run()
+    code = process.run()
     for thread in set(threading.enumerate()) - others:
         if thread.name.startswith("ojs-"):
             thread.join(DEADLINE_S)
@@ -137,7 +138,7 @@ class Answers(Acker):
 
     def __init__(self) -> None:
         """Begin with no outcome."""
-        super().__init__()
+        super().__init__(DatabaseAnswers())
         self.sent: list[tuple[Ack | Nack, bool]] = []
         self.then: list[Then] = []
 

@@ -10,15 +10,16 @@ import orjson
 from jobs.domain.job import Job
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
-from jobs.worker.acker import Acker
-from jobs.worker.chain import steps_for
-from jobs.worker.directives import Directives
-from jobs.worker.event_loop import EventLoop
-from jobs.worker.in_flight import InFlight, Running
-from jobs.worker.timeouts import Timeouts
-from jobs.worker.waits import Waits
+from jobs.worker.execution import EXECUTION
 from ojs_tasks import Context, job
 from ojs_tasks.registry import handler_of
+from ojs_tasks.worker.acker import Acker
+from ojs_tasks.worker.chain import steps_for
+from ojs_tasks.worker.directives import Directives
+from ojs_tasks.worker.event_loop import EventLoop
+from ojs_tasks.worker.in_flight import InFlight, Running
+from ojs_tasks.worker.timeouts import Timeouts
+from ojs_tasks.worker.waits import Waits
 from tests.processes import DEADLINE_S
 
 
@@ -53,7 +54,7 @@ class Attempts:
     def __init__(self, template: Job, answers: Acker) -> None:
         """Begin without one."""
         self.in_flight = InFlight(10, lambda: None)
-        self.event_loop = EventLoop(self.in_flight)
+        self.event_loop = EventLoop(self.in_flight, EXECUTION)
         self.directives = Directives(Waits())
         self.timeouts = Timeouts(self.in_flight, answers, self.directives, self.event_loop)
         self._template = template

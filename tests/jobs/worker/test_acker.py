@@ -9,8 +9,10 @@ from jobs.domain.states import State, state_of
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
 from jobs.services.read.show import show
-from jobs.worker import acker as module
-from jobs.worker.acker import Acker
+from jobs.worker import answers
+from ojs_tasks.worker import acker as module
+from ojs_tasks.worker.acker import Acker
+from ojs_tasks.worker.ports import Outcome
 from tests.factories import JobFactory
 from tests.processes import DEADLINE_S
 
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("store")
 @pytest.fixture
 def acker(store: None) -> Iterator[Acker]:
     """Return a running sender."""
-    made = Acker()
+    made = answers.acker()
     made.start()
     yield made
     made.stop(DEADLINE_S)
@@ -72,15 +74,15 @@ def test_answers_wait_for_a_database_that_is_away(
 ) -> None:
     done = active("a")
     problems = [OperationalError, OperationalError, InternalError]
-    send = module._send
+    send = answers._send
 
-    def away(batch: Sequence[module.Outcome]) -> None:
+    def away(batch: Sequence[Outcome]) -> None:
         if problems:
             raise problems.pop()
         send(batch)
 
     monkeypatch.setattr(module, "RETRY_S", 0.0)
-    monkeypatch.setattr(module, "_send", away)
+    monkeypatch.setattr(answers, "_send", away)
 
     acker.send(Ack(done), wait=True)
 

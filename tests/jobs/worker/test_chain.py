@@ -11,12 +11,13 @@ import pytest
 from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.utils.decorators import sync_and_async_middleware
 
-from jobs.middleware import Chain, Link, Wrapper
-from jobs.worker import chain
-from jobs.worker.chain import steps_for
-from jobs.worker.execution import execute
+from jobs.middleware import Chain, Link
+from jobs.worker.execution import EXECUTION
 from ojs_tasks import Context, current_job, job
+from ojs_tasks.middleware import Wrapper
 from ojs_tasks.registry import handler_of
+from ojs_tasks.worker import chain
+from ojs_tasks.worker.chain import steps_for
 from tests.jobs.worker.loops import Attempts
 from tests.processes import DEADLINE_S
 from tests.spec import spec
@@ -123,7 +124,7 @@ def test_the_order_and_the_result_do_not_depend_on_the_kinds(
     if way == "worker" and steps.on_loop:
         attempts.run(attempt)
     else:
-        attempt.ended.put(execute(attempt.entry.context, steps))
+        attempt.ended.put(EXECUTION.execute(attempt.entry.context, steps))
 
     names = [wrapper.__name__ for wrapper in wrappers]
     expected: Any = [*names, variable]
@@ -199,7 +200,7 @@ def test_a_function_that_returns_a_coroutine_says_so(attempts: Attempts) -> None
     job("a.hidden")(handler)
     attempt = attempts.prepare("a.hidden")
 
-    attempt.ended.put(execute(attempt.entry.context))
+    attempt.ended.put(EXECUTION.execute(attempt.entry.context))
 
     assert "is no coroutine function" in attempt.error()["message"]
 

@@ -17,10 +17,11 @@ from jobs.services.dispatch.fetch import fetch
 from jobs.services.outcome.ack import Ack
 from jobs.services.read.show import show
 from jobs.worker import claimer as module
-from jobs.worker.chain import Steps
 from jobs.worker.config import WorkerConfig
-from jobs.worker.engine import Engine
+from jobs.worker.notices import Notices
+from jobs.worker.process import WorkerProcess
 from ojs_tasks import Context
+from ojs_tasks.worker.chain import Steps
 from tests.jobs.worker import ojs_jobs as handlers
 from tests.jobs.worker.conftest import run
 from tests.processes import DEADLINE_S, until
@@ -30,11 +31,12 @@ from tests.spec import spec
 pytestmark = pytest.mark.usefixtures("store")
 
 
-class SilentNotices:
+class SilentNotices(Notices):
     """Notices that report only calls of `wake`."""
 
     def __init__(self) -> None:
         """Start without a call of `wake`."""
+        super().__init__()
         self.woken = threading.Event()
         self.waits: list[float] = []
 
@@ -52,18 +54,17 @@ class SilentNotices:
 
 @spec("GS-17")
 def test_a_worker_is_known_before_it_claims(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = Engine(WorkerConfig("w1", ("tests",), 1))
+    process = WorkerProcess(WorkerConfig("w1", ("tests",), 1), SilentNotices())
     known: list[bool] = []
 
     def claim(request: FetchRequest) -> Claimed:
         known.append(Worker.objects.filter(id=request.worker_id).exists())
-        engine.directives.terminate()
+        process.directives.terminate()
         return Claimed([], [])
 
     monkeypatch.setattr("jobs.worker.claimer.fetch", claim)
-    monkeypatch.setattr(engine.waits, "notices", SilentNotices())
 
-    assert run(engine) == 0
+    assert run(process) == 0
     assert known == [True]
 
 
@@ -72,7 +73,7 @@ def test_a_claim_whose_answer_was_lost_is_given_back_and_run(
 ) -> None:
     job = handlers.echo.enqueue(1)
     assert job is not None
-    engine = Engine(WorkerConfig("w1", ("tests",), 1, once=True))
+    process = WorkerProcess(WorkerConfig("w1", ("tests",), 1, once=True))
     claims: list[int] = []
 
     def claim(request: FetchRequest) -> Claimed:
@@ -84,7 +85,7 @@ def test_a_claim_whose_answer_was_lost_is_given_back_and_run(
 
     monkeypatch.setattr("jobs.worker.claimer.fetch", claim)
 
-    assert run(engine) == 0
+    assert run(process) == 0
     assert claims[:2] == [1, 1]
     done = show(job.id)
     assert (state_of(done.state), done.attempt) == (State.COMPLETED, 1)
@@ -95,40 +96,40 @@ def test_a_worker_without_queues_asks_again_until_a_pool_gives_it_some(
 ) -> None:
     job = handlers.echo.enqueue(1)
     assert job is not None
-    engine = Engine(WorkerConfig("w1", (), 1))
+    process = WorkerProcess(WorkerConfig("w1", (), 1))
     refused: list[str] = []
 
     def rest(refusal: str) -> None:
         refused.append(refusal)
         pools.put("default", "tests")
 
-    monkeypatch.setattr(engine.claimer, "_rest_after", rest)
-    thread = threading.Thread(target=run, args=(engine,))
+    monkeypatch.setattr(process.claimer, "_rest_after", rest)
+    thread = threading.Thread(target=run, args=(process,))
     thread.start()
     until(lambda: state_of(show(job.id).state) is State.COMPLETED, "the job")
-    engine.directives.terminate()
+    process.directives.terminate()
     thread.join()
 
     assert refused == ["queues is required: no pool names queues"]
 
 
 @pytest.fixture
-def idle(store: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+def idle(store: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerProcess]:
     """Run a worker that found no job and polls again in an hour."""
     for name in ("FIRST_POLL_S", "LAST_POLL_S"):
         monkeypatch.setattr(module, name, 3600.0)
-    engine = Engine(WorkerConfig("w1", ("tests",), 1))
-    thread = threading.Thread(target=run, args=(engine,))
+    process = WorkerProcess(WorkerConfig("w1", ("tests",), 1))
+    thread = threading.Thread(target=run, args=(process,))
     thread.start()
-    until(lambda: session_of(engine) is not None, "LISTEN")
-    yield engine
-    engine.directives.terminate()
+    until(lambda: session_of(process) is not None, "LISTEN")
+    yield process
+    process.directives.terminate()
     thread.join()
 
 
-def session_of(engine: Engine) -> int | None:
+def session_of(process: WorkerProcess) -> int | None:
     """Return the process id of the session that listens and claims."""
-    listening = engine.waits.notices._listening
+    listening = process.notices._listening
     return None if listening is None or listening.closed else listening.info.backend_pid
 
 
@@ -146,7 +147,7 @@ def test_an_idle_worker_starts_a_job_when_it_is_notified() -> None:
     assert runs(2)
 
 
-def test_a_worker_whose_connection_is_cut_claims_on_a_new_one(idle: Engine) -> None:
+def test_a_worker_whose_connection_is_cut_claims_on_a_new_one(idle: WorkerProcess) -> None:
     cut = session_of(idle)
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [cut])
@@ -159,41 +160,40 @@ def test_a_worker_whose_connection_is_cut_claims_on_a_new_one(idle: Engine) -> N
 def test_only_after_a_claim_of_fewer_jobs_than_it_asked_for_jobs_may_gather(
     monkeypatch: pytest.MonkeyPatch, job: Job, found: int
 ) -> None:
-    engine = Engine(WorkerConfig("w1", ("tests",), 1))
     notices = SilentNotices()
+    process = WorkerProcess(WorkerConfig("w1", ("tests",), 1), notices)
     notices.wake()
-    monkeypatch.setattr(engine.waits, "notices", notices)
 
     def claim(request: FetchRequest) -> Claimed:
         assert request.count == 2
-        engine.directives.terminate()
+        process.directives.terminate()
         return Claimed([replace(job, id=new_id()) for _ in range(found)], [])
 
     monkeypatch.setattr("jobs.worker.claimer.fetch", claim)
-    monkeypatch.setattr(engine.slots, "start", lambda: None)
-    monkeypatch.setattr(engine.returns, "give_back", engine.in_flight.drop)
+    monkeypatch.setattr(process.engine.slots, "start", lambda: None)
+    monkeypatch.setattr(process.returns, "give_back", process.in_flight.drop)
 
-    assert run(engine) == 0
+    assert run(process) == 0
     assert notices.waits == ([module.GATHER_S] if found == 1 else [])
 
 
 def test_jobs_behind_threads_that_end_no_job_are_given_back(
     monkeypatch: pytest.MonkeyPatch, job: Job
 ) -> None:
-    engine = Engine(WorkerConfig("w1", ("tests",), 1))
-    engine.directives.is_registered = True
+    process = WorkerProcess(WorkerConfig("w1", ("tests",), 1))
+    process.directives.is_registered = True
     given_back: list[Job] = []
 
     def give_back(jobs: Sequence[Job]) -> None:
         given_back.extend(jobs)
-        engine.in_flight.drop(jobs)
-        engine.directives.terminate()
+        process.in_flight.drop(jobs)
+        process.directives.terminate()
 
-    engine.in_flight.add([Context(replace(job, id=new_id()), "w1") for _ in range(5)])
-    last = [engine.in_flight._held[job_id].job for job_id in engine.in_flight.ids()[2:]]
-    monkeypatch.setattr(engine.returns, "give_back", give_back)
+    process.in_flight.add([Context(replace(job, id=new_id()), "w1") for _ in range(5)])
+    last = [process.in_flight._held[job_id].job for job_id in process.in_flight.ids()[2:]]
+    monkeypatch.setattr(process.returns, "give_back", give_back)
 
-    engine.claimer.run()
+    process.claimer.run()
 
     assert given_back == last
 
@@ -213,10 +213,10 @@ def test_while_a_handler_blocks_claims_acks_and_other_handlers_go_on(
         running.pop()
         return Ack(context.job.id, None, context.worker_id, context.job.attempt)
 
-    monkeypatch.setattr("jobs.worker.slots.execute", execute)
     blocked, *others = [handlers.echo.enqueue(n) for n in range(30)]  # window: four jobs
-    engine = Engine(WorkerConfig("w1", ("tests",), 2))
-    thread = threading.Thread(target=run, args=(engine,))
+    process = WorkerProcess(WorkerConfig("w1", ("tests",), 2))
+    monkeypatch.setattr(process.engine.slots, "_execute", execute)
+    thread = threading.Thread(target=run, args=(process,))
     thread.start()
     ids = [job.id for job in others if job]
     until(lambda: {state_of(show(job_id).state) for job_id in ids} == {State.COMPLETED})
@@ -227,21 +227,20 @@ def test_while_a_handler_blocks_claims_acks_and_other_handlers_go_on(
     assert max(most) == 2
     go_on.set()
     until(lambda: state_of(show(blocked.id).state) is State.COMPLETED)
-    engine.directives.terminate()
+    process.directives.terminate()
     thread.join()
 
 
 @spec("GS-1")
 def test_terminating_an_idle_worker_ends_its_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = Engine(WorkerConfig("w1", ("tests",), 1))
     notices = SilentNotices()
+    process = WorkerProcess(WorkerConfig("w1", ("tests",), 1), notices)
 
     def claim(request: FetchRequest) -> Claimed:
         if not notices.woken.is_set():
-            threading.Thread(target=engine.directives.terminate).start()
+            threading.Thread(target=process.directives.terminate).start()
         return Claimed([], [])
 
     monkeypatch.setattr("jobs.worker.claimer.fetch", claim)
-    monkeypatch.setattr(engine.waits, "notices", notices)
 
-    assert run(engine) == 0
+    assert run(process) == 0

@@ -3,8 +3,8 @@
 import pytest
 
 from jobs.services.workers.heartbeat import Standing
-from jobs.worker.directives import Directives
-from jobs.worker.waits import Waits
+from ojs_tasks.worker.directives import Directives
+from ojs_tasks.worker.waits import Waits
 
 RUNNING, QUIET, TERMINATE = Standing
 

@@ -11,8 +11,8 @@ from django.db import connection
 
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
-from jobs.worker.lanes import SHARED
 from ojs_tasks import Discard, Retry, current_job
+from ojs_tasks.worker.lanes import SHARED
 from tests.jobs.worker.loops import Attempts
 from tests.processes import DEADLINE_S
 

@@ -12,9 +12,9 @@ from jobs.domain.wire.bounds import MAX_INTERVAL_MS
 from jobs.middleware import Chain, Link
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
-from jobs.worker import chain
-from jobs.worker.execution import execute
+from jobs.worker.execution import EXECUTION
 from ojs_tasks import Context, Discard, JobTimeout, Retry, current_job, job, registry
+from ojs_tasks.worker import chain
 from tests.spec import spec
 
 
@@ -38,7 +38,7 @@ def context(kind: str = "a.one", args: bytes = b"[]") -> Context:
 def outcome_of(function: Callable[..., Any]) -> Ack | Nack:
     """Run a function as the handler of a job."""
     job("a.one")(function)
-    return execute(context())
+    return EXECUTION.execute(context())
 
 
 def error_of(function: Callable[..., Any]) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def test_the_handler_decides_by_class_which_exceptions_are_retried(
 ) -> None:
     job("a.one", **chosen)(making(problem))
 
-    outcome = execute(context())
+    outcome = EXECUTION.execute(context())
 
     assert isinstance(outcome, Nack)
     assert outcome.error is not None
@@ -213,7 +213,7 @@ def test_text_that_looks_like_an_escape_is_a_result() -> None:
 def test_integers_of_any_size_arrive_exactly() -> None:
     job("a.one")(lambda number: number)
 
-    outcome = execute(context(args=b"[%d]" % 2**70))
+    outcome = EXECUTION.execute(context(args=b"[%d]" % 2**70))
 
     assert isinstance(outcome, Ack)
     assert outcome.result == b"%d" % 2**70
@@ -222,7 +222,7 @@ def test_integers_of_any_size_arrive_exactly() -> None:
 def test_arguments_that_do_not_fit_fail_the_attempt() -> None:
     job("a.one")(lambda: None)
 
-    outcome = execute(context(args=b"[1, 2]"))
+    outcome = EXECUTION.execute(context(args=b"[1, 2]"))
 
     assert isinstance(outcome, Nack)
     assert (outcome.error or {})["type"] == "TypeError"
@@ -231,7 +231,7 @@ def test_arguments_that_do_not_fit_fail_the_attempt() -> None:
 def test_keywords_come_as_the_last_argument() -> None:
     job("a.one")(lambda number, *, name: [number, name])
 
-    outcome = execute(context(args=b'[1, {"__kwargs__": {"name": "ada"}}]'))
+    outcome = EXECUTION.execute(context(args=b'[1, {"__kwargs__": {"name": "ada"}}]'))
 
     assert isinstance(outcome, Ack)
     assert outcome.result == b'[1,"ada"]'

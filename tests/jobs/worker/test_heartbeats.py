@@ -10,12 +10,14 @@ from jobs.domain.job import Job
 from jobs.models import Worker
 from jobs.services.workers.heartbeat import Answer, Report, Standing
 from jobs.worker import heartbeats as module
+from jobs.worker.answers import acker
 from jobs.worker.config import WorkerConfig
-from jobs.worker.directives import Directives
 from jobs.worker.heartbeats import Heartbeats
-from jobs.worker.in_flight import InFlight
-from jobs.worker.waits import Waits
+from jobs.worker.returns import Returns
 from ojs_tasks import Context
+from ojs_tasks.worker.directives import Directives
+from ojs_tasks.worker.in_flight import InFlight
+from ojs_tasks.worker.waits import Waits
 from tests.processes import DEADLINE_S, until
 from tests.spec import spec
 
@@ -31,7 +33,10 @@ class Process:
         self.waits = Waits()
         self.directives = Directives(self.waits)
         self.in_flight = InFlight(1, lambda: None)
-        self.heartbeats = Heartbeats(CONFIG, self.in_flight, self.directives, self.waits)
+        self.returns = Returns("w1", self.in_flight, acker())
+        self.heartbeats = Heartbeats(
+            CONFIG, self.in_flight, self.directives, waits=self.waits, returns=self.returns
+        )
 
 
 @pytest.fixture
@@ -100,7 +105,7 @@ def test_the_last_report_names_no_job(process: Process, server: Server, job: Job
     process.in_flight.add([Context(job, "w1")])
     process.directives.own = TERMINATE
 
-    process.heartbeats.send_last()
+    process.heartbeats.say_goodbye()
 
     (report,) = server.reports
     assert (report.standing, report.active_ids) == (TERMINATE, ())

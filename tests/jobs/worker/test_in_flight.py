@@ -6,8 +6,8 @@ from time import monotonic
 import pytest
 
 from jobs.domain.job import Job
-from jobs.worker.in_flight import MOST_CLAIMED, InFlight, Running
 from ojs_tasks import Context
+from ojs_tasks.worker.in_flight import MOST_CLAIMED, InFlight, Running
 
 
 class Window(InFlight):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from jobs.worker import pace as module
-from jobs.worker.pace import PACE_S, Pace
+from ojs_tasks.worker import pace as module
+from ojs_tasks.worker.pace import PACE_S, Pace
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from jobs.domain.states import State
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.read.show import show
 from jobs.worker import returns as module
-from jobs.worker.in_flight import InFlight
 from jobs.worker.returns import Returns
 from ojs_tasks import Context
+from ojs_tasks.worker.in_flight import InFlight
 from tests.asserts import assert_state
 from tests.factories import stored_ids
 from tests.jobs.worker.conftest import Answers

@@ -7,7 +7,7 @@ from tests.processes import DEADLINE_S
 
 HOLDING_A_LOCK = """
 import signal, threading
-from jobs.worker.signals import answer
+from ojs_tasks.worker.signals import answer
 
 lock, answered = threading.Lock(), threading.Event()
 

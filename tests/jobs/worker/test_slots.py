@@ -9,14 +9,14 @@ import pytest
 from jobs.domain.job import Job
 from jobs.services.outcome.ack import Ack
 from jobs.services.outcome.nack import Nack
-from jobs.worker import slots as module
-from jobs.worker.chain import Steps
-from jobs.worker.event_loop import EventLoop
-from jobs.worker.in_flight import InFlight
-from jobs.worker.slots import Slots
+from jobs.worker.execution import EXECUTION
 from ojs_tasks import Context, JobTimeout, current_job
 from ojs_tasks import job as register
 from ojs_tasks import registry as registered
+from ojs_tasks.worker.chain import Steps
+from ojs_tasks.worker.event_loop import EventLoop
+from ojs_tasks.worker.in_flight import InFlight
+from ojs_tasks.worker.slots import Slots
 from tests.jobs.worker import ojs_jobs as handlers
 from tests.jobs.worker.conftest import Answers
 from tests.processes import DEADLINE_S, until
@@ -39,7 +39,7 @@ def in_flight() -> InFlight:
 @pytest.fixture
 def slots(in_flight: InFlight, answers: Answers) -> Slots:
     """Return slots without threads: the test works in their place."""
-    return Slots(1, in_flight, answers, EventLoop(in_flight))
+    return Slots(1, in_flight, answers, EventLoop(in_flight, EXECUTION), EXECUTION)
 
 
 def test_the_end_of_the_old_attempt_keeps_the_new_one(
@@ -69,7 +69,7 @@ def test_only_the_new_attempt_is_run(
         run.append(context)
         return Ack(context.job.id)
 
-    monkeypatch.setattr(module, "execute", execute)
+    monkeypatch.setattr(slots, "_execute", execute)
     slots.work()
 
     assert run == [new]
@@ -97,7 +97,7 @@ def test_a_timeout_that_arrives_after_the_handler_is_the_outcome(
     def execute(_context: Context, _steps: Steps) -> NoReturn:
         raise JobTimeout
 
-    monkeypatch.setattr(module, "execute", execute)
+    monkeypatch.setattr(slots, "_execute", execute)
     in_flight.add([Context(job, "w1")])
     in_flight.end_threads()
     slots.work()
@@ -124,7 +124,7 @@ def test_an_attempt_that_was_answered_is_not_answered_again(
 
 def test_threads_start_as_they_are_needed(answers: Answers, job: Job) -> None:
     in_flight = InFlight(3, lambda: None)
-    slots = Slots(3, in_flight, answers, EventLoop(in_flight))
+    slots = Slots(3, in_flight, answers, EventLoop(in_flight, EXECUTION), EXECUTION)
     met, let_go = threading.Barrier(3), threading.Event()
 
     def handler() -> None:
@@ -158,8 +158,8 @@ def test_a_coroutine_keeps_its_slot_until_its_outcome_is_committed(
     answers: Answers, job: Job
 ) -> None:
     in_flight = InFlight(1, lambda: None)
-    event_loop = EventLoop(in_flight)
-    slots = Slots(1, in_flight, answers, event_loop)
+    event_loop = EventLoop(in_flight, EXECUTION)
+    slots = Slots(1, in_flight, answers, event_loop, EXECUTION)
     begun: list[str] = []
 
     async def handler() -> None:
@@ -183,8 +183,8 @@ def test_a_coroutine_keeps_its_slot_until_its_outcome_is_committed(
 
 def test_an_idempotent_coroutine_frees_its_slot_at_once(answers: Answers, job: Job) -> None:
     in_flight = InFlight(1, lambda: None)
-    event_loop = EventLoop(in_flight)
-    slots = Slots(1, in_flight, answers, event_loop)
+    event_loop = EventLoop(in_flight, EXECUTION)
+    slots = Slots(1, in_flight, answers, event_loop, EXECUTION)
 
     async def handler() -> None: ...
 

@@ -10,12 +10,13 @@ import pytest
 
 from jobs.domain.job import Job
 from jobs.services.outcome.nack import Nack
-from jobs.worker.directives import Directives
-from jobs.worker.event_loop import EventLoop
-from jobs.worker.in_flight import InFlight, Running
-from jobs.worker.timeouts import BLOCKED_S, CLEAN_UP_S, STUCK_S, Timeouts
-from jobs.worker.waits import Waits
+from jobs.worker.execution import EXECUTION
 from ojs_tasks import Context, JobTimeout
+from ojs_tasks.worker.directives import Directives
+from ojs_tasks.worker.event_loop import EventLoop
+from ojs_tasks.worker.in_flight import InFlight, Running
+from ojs_tasks.worker.timeouts import BLOCKED_S, CLEAN_UP_S, STUCK_S, Timeouts
+from ojs_tasks.worker.waits import Waits
 from tests.jobs.worker.conftest import Answers
 from tests.jobs.worker.loops import Attempts
 from tests.processes import DEADLINE_S
@@ -65,7 +66,7 @@ def directives() -> Directives:
 @pytest.fixture
 def timeouts(in_flight: InFlight, answers: Answers, directives: Directives) -> Timeouts:
     """Return timeouts without a thread: the test checks."""
-    return Timeouts(in_flight, answers, directives, EventLoop(in_flight))
+    return Timeouts(in_flight, answers, directives, EventLoop(in_flight, EXECUTION))
 
 
 @pytest.fixture

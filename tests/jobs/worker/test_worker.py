@@ -22,8 +22,8 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.outcome.cancel import cancel
 from jobs.services.read.show import show
 from jobs.services.workers.workers import direct
-from jobs.worker.lanes import SHARED
 from ojs_tasks import Handler, JobHandle
+from ojs_tasks.worker.lanes import SHARED
 from tenancy.domain.tenant import Definition
 from tenancy.services.tenants import put
 from tests.jobs.worker import ojs_jobs as handlers

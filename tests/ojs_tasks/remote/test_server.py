@@ -16,8 +16,8 @@ from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.read.show import show
 from ojs_tasks.exceptions import JobNotFound, Refused, ResultTimeout
+from ojs_tasks.ids import new_id
 from ojs_tasks.remote.server import RemoteServer
-from ojs_tasks.remote.wire import new_id
 from ojs_tasks.server import Snapshot
 from tests.ojs_tasks.remote.conftest import Site
 

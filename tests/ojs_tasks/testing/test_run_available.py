@@ -10,9 +10,9 @@ from jobs.domain.states import State
 from jobs.middleware import Chain, Link
 from jobs.models import Event, Job, Lane
 from jobs.services.outcome.cancel import cancel
-from jobs.worker import chain
 from ojs_tasks import Discard, Retry, current_job, job, registry
 from ojs_tasks.testing import TooManyJobs, make_due, run_available
+from ojs_tasks.worker import chain
 
 
 @pytest.fixture(autouse=True)

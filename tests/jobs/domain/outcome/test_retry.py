@@ -21,6 +21,7 @@ from jobs.domain.outcome.retry import (
 from jobs.domain.states import State
 from jobs.domain.wire.bounds import MAX_INT, MAX_INTERVAL_MS
 from jobs.domain.wire.durations import parse_duration
+from ojs_tasks.job_errors import timeout_error
 from tests.spec import spec
 
 DEFAULT = {
@@ -436,7 +437,7 @@ def test_details_of_32_kib_are_kept_and_larger_ones_replaced() -> None:
 @pytest.mark.parametrize(
     ("found", "kind", "details"),
     [
-        (retry.timeout_error(2000, 2104), "timeout",
+        (timeout_error(2000, 2104), "timeout",
          {"timeout_kind": "execution", "limit_ms": 2000, "elapsed_ms": 2104}),
         (retry.visibility_error(), "visibility_timeout", None),
         (retry.worker_death_error("w1"), "worker_death", {"worker_id": "w1"}),
