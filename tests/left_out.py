@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _needs() -> dict[str, bool]:
     """Return whether each of these fixtures can be made."""
-    return {"browser": has_browser(), "site": site.is_built()}
+    return {"browser": has_browser(), "built_site": site.is_built()}
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

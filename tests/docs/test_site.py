@@ -134,7 +134,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[str]:
+def built_site() -> Iterator[str]:
     """Return the URL of the built site."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(FOLDER)))
     thread = threading.Thread(target=server.serve_forever)
@@ -146,16 +146,18 @@ def site() -> Iterator[str]:
 
 
 @pytest.fixture
-def visit(browser: Browser, site: str) -> Iterator[Page]:
+def visit(browser: Browser, built_site: str) -> Iterator[Page]:
     """Return a tab that fails the test at a request to another host or an error of a page."""
-    context = browser.new_context(base_url=site)
+    context = browser.new_context(base_url=built_site)
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()
     wrong: list[str] = []
     context.on(
         "request",
         lambda request: (
-            None if request.url.startswith((site, "data:", "blob:")) else wrong.append(request.url)
+            None
+            if request.url.startswith((built_site, "data:", "blob:"))
+            else wrong.append(request.url)
         ),
     )
     page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -179,7 +181,7 @@ def test_a_page_loads_nothing_from_another_host(path: str, visit: Page) -> None:
     assert visit.evaluate(broken) == 0
 
 
-@pytest.mark.usefixtures("site")
+@pytest.mark.usefixtures("built_site")
 def test_no_page_names_a_file_of_another_host() -> None:
     found = [
         (page.relative_to(FOLDER).as_posix(), match[0])
