@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from ojs_tasks.exceptions import UncommittedJob
 from ojs_tasks.flows import WorkflowSnapshot
-from ojs_tasks.remote import flows, operations
+from ojs_tasks.remote import flows, operations, schedules
 from ojs_tasks.remote.client import Client
 from ojs_tasks.remote.exchange import Script
 from ojs_tasks.remote.on_commit import Deferred, defer, is_deferred, is_in_transaction
 from ojs_tasks.remote.settings import RemoteSettings
 from ojs_tasks.remote.wire import new_id, of_draft
-from ojs_tasks.server import Draft, Snapshot
+from ojs_tasks.server import Draft, Reconciled, Snapshot
 
 UNCOMMITTED: Final = "uncommitted"  # the state of a job that waits for a commit
 
@@ -144,6 +144,14 @@ class RemoteServer:
     async def acancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
         """Cancel a workflow as `cancel_workflow` does."""
         return await self._client.arun(flows.cancel(workflow_id, self._settings.retries))
+
+    def reconcile_schedules(self, owner: str, bodies: Sequence[Draft]) -> Reconciled:
+        """Make the schedules of a project these, one after the other.
+
+        A paused schedule stays paused. Schedules of other owners stay. Raises Refused if the server
+        refuses all, for example for the scopes of the key.
+        """
+        return self._client.run(schedules.reconcile(owner, bodies, self._settings.retries))
 
     def _read_workflow(self, workflow_id: str, with_results: bool) -> Script[WorkflowSnapshot]:  # noqa: FBT001
         return flows.read(workflow_id, self._settings.retries, with_results=with_results)
