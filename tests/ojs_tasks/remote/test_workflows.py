@@ -33,12 +33,22 @@ from tests.concurrency import threads, until
 from tests.conftest import free_port
 from tests.ojs_tasks.remote.between import Between, Fault
 from tests.ojs_tasks.remote.conftest import Site
+from tests.ojs_tasks.remote.project import Project
 from tests.processes import DEADLINE_S
 from tests.workflows.flows import claimed, complete, fail, seen
 from workflows.models import Workflow
 
 A = Signature[Any]("flow.a", [1])
 B = Signature[Any]("flow.b", [])
+RUN = """
+import django
+django.setup()
+from ojs_tasks import chain, group
+from shop.ojs_jobs import add
+handle = chain(add.s(1, 2), group(add.s(3, 4))).enqueue()
+(last,) = handle.result(timeout=60)
+print(handle.state, last["sum"], [handle.results()[0]["sum"]])
+"""
 BUSY = b'{"error": {"code": "backend_unavailable", "message": "away", "retryable": true}}'
 
 
@@ -185,6 +195,14 @@ def test_a_refused_workflow_stores_nothing() -> None:
 
     assert caught.value.code == "invalid_request"
     assert not Workflow.objects.exists()
+
+
+def test_a_project_runs_its_workflow(host: Project) -> None:
+    host.start("manage.py", "runworker")
+
+    said = host.run("-c", RUN)
+
+    assert said.split() == ["completed", "7", "[3]"]
 
 
 # --- a second try never starts a workflow twice
