@@ -28,6 +28,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--concurrency", type=int, default=10, help="jobs that a process runs at once"
     )
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument(
+        "--no-schedules",
+        action="store_true",
+        help="leave the schedules in code (@periodic) as they are",
+    )
     parser.add_argument("--ready-file", help="file that exists while the worker takes jobs")
     parser.add_argument("--once", action="store_true", help="exit when no job is available")
     parser.add_argument("--child", action="store_true", help="internal: one worker process")
@@ -51,7 +56,8 @@ def run(options: Mapping[str, Any]) -> int:
 
 
 def _run_pool(options: Mapping[str, Any]) -> int:
-    from ojs_tasks.remote.worker import run_pool  # noqa: PLC0415 - it needs httpx
+    from ojs_tasks.remote.reconciling import start_reconciling  # noqa: PLC0415 - it needs httpx
+    from ojs_tasks.remote.worker import run_pool  # noqa: PLC0415 - as above
 
     found = _settings(options)
     discover()
@@ -63,6 +69,8 @@ def _run_pool(options: Mapping[str, Any]) -> int:
     if config.once:
         arguments.append("--once")
     _greet(found.address, config)
+    if not options["no_schedules"]:
+        start_reconciling(found, once=config.once)
     return run_pool(
         arguments, options["processes"], once=config.once, grace_s=config.grace_s,
         ready_file=options["ready_file"],

@@ -38,6 +38,7 @@ class Call:
     body: bytes | None = None
     timeout_s: float | None = None  # null: that of the settings
     is_repeatable: bool = True  # a second one does no harm after a lost answer
+    doubt: str = ""  # for the error: what a lost answer leaves open
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def asked(call: Call, retries: int) -> Script[Answered]:
             reply = yield call
         except Unanswered as problem:
             may_repeat = call.is_repeatable or not problem.was_sent
-            failed = None if may_repeat and left else ServerUnreachable(str(problem))
+            failed = None if may_repeat and left else _unreachable(call, problem)
             is_uncertain, pause_s = problem.was_sent, backoff_s
         else:
             failed = None
@@ -134,6 +135,11 @@ def asked(call: Call, retries: int) -> Script[Answered]:
         is_repeat = is_repeat or is_uncertain
         yield Pause(pause_s)
     raise AssertionError("the last try returns or raises")
+
+
+def _unreachable(call: Call, problem: Unanswered) -> ServerUnreachable:
+    is_open = call.doubt and problem.was_sent
+    return ServerUnreachable(f"{problem}; {call.doubt}" if is_open else str(problem))
 
 
 def _backoff_s(failures: int) -> float:

@@ -33,7 +33,7 @@ def enqueue(drafts: Sequence[Draft], retries: int) -> Script[list[Snapshot | Non
     if answered.reply.is_success:
         return _placed(answered.reply, len(drafts))
     if not _is_ours(answered, drafts):
-        raise _refusal(answered.reply)
+        raise refused(answered.reply)
     found: list[Snapshot | None] = []
     for draft in drafts:
         found.append((yield from _stored(draft, retries)))
@@ -49,7 +49,7 @@ def _enqueue_one(draft: Draft, retries: int) -> Script[Snapshot | None]:
         return _shown(answered.reply)
     if _is_ours(answered, [draft]):
         return (yield from _stored(draft, retries))
-    raise _refusal(answered.reply)
+    raise refused(answered.reply)
 
 
 def _is_ours(answered: Answered, drafts: Sequence[Draft]) -> bool:
@@ -72,7 +72,7 @@ def _stored(draft: Draft, retries: int) -> Script[Snapshot | None]:
     if reply.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:  # the key only enqueues
         return of_draft(draft, "available")
     if reply.status != HTTPStatus.NOT_FOUND:
-        raise _refusal(reply)
+        raise refused(reply)
     # The batch was stored without this job. Either its unique policy found another job, and the
     # server shows that one again, or enqueue middleware dropped it.
     return (yield from _enqueue_one(draft, retries)) if draft.get("unique") else None
@@ -139,21 +139,31 @@ def _next_look(job_id: str, pause_s: float, left_s: float, streams: Streams) -> 
         streams.are_offered = yield Follow(f"{_path(job_id)}/events", seconds)
         if monotonic() - began >= POLLED_S:
             return
-    yield Pause(pause_s * (0.75 + random.random() / 4))  # noqa: S311 - spreads looks, no secret
+    yield pause(pause_s)
+
+
+def pause(seconds: float) -> Pause:
+    """Return a pause of about this length, so that the looks of many waits spread."""
+    return Pause(seconds * (0.75 + random.random() / 4))  # noqa: S311 - no secret
 
 
 def _look(job_id: str, before: Snapshot) -> Script[Snapshot]:
     """Return a job's state, the one before if the server does not answer at present."""
-    try:
-        reply = (yield from asked(Call("GET", _path(job_id)), 0)).reply
-    except ServerUnreachable:
+    reply = yield from glance(_path(job_id))
+    if reply is None:
         return before
     if reply.is_success:
         return _shown(reply)
-    problem = _problem(reply, job_id)
-    if not getattr(problem, "retryable", False):
-        raise problem
-    return before
+    raise _problem(reply, job_id)
+
+
+def glance(path: str) -> Script[Reply | None]:
+    """Return the answer to one look; None if the server does not answer at present."""
+    try:
+        reply = (yield from asked(Call("GET", path), 0)).reply
+    except ServerUnreachable:
+        return None
+    return None if not reply.is_success and refused(reply).retryable else reply
 
 
 def _path(job_id: str) -> str:
@@ -168,8 +178,9 @@ def _shown(reply: Reply) -> Snapshot:
 def _problem(reply: Reply, job_id: str) -> Exception:
     if reply.status == HTTPStatus.NOT_FOUND and reply.code == "not_found":
         return JobNotFound(f"job {job_id} does not exist")
-    return _refusal(reply)
+    return refused(reply)
 
 
-def _refusal(reply: Reply) -> ServerRefused:
+def refused(reply: Reply) -> ServerRefused:
+    """Return the error of an answer that is no success."""
     return refusal(reply.status, reply.body, reply.retry_after_s)

@@ -4,14 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ojs_tasks.exceptions import UncommittedJob
+from ojs_tasks.flows import WorkflowSnapshot
 from ojs_tasks.ids import new_id
-from ojs_tasks.remote import operations
+from ojs_tasks.remote import flows, operations, schedules
 from ojs_tasks.remote.client import Client
 from ojs_tasks.remote.exchange import Script
 from ojs_tasks.remote.on_commit import Deferred, defer, is_deferred, is_in_transaction
 from ojs_tasks.remote.settings import RemoteSettings
 from ojs_tasks.remote.wire import of_draft
-from ojs_tasks.server import Draft, Snapshot
+from ojs_tasks.server import Draft, Reconciled, Snapshot
 
 UNCOMMITTED: Final = "uncommitted"  # the state of a job that waits for a commit
 
@@ -87,6 +88,74 @@ class RemoteServer:
     async def acancel(self, job_id: str) -> Snapshot:
         """Cancel a job as `cancel` does."""
         return await self._client.arun(operations.cancel(job_id, self._settings.retries))
+
+    def start_workflow(self, body: Draft) -> WorkflowSnapshot:
+        """Store a workflow at once, and the jobs of its first steps.
+
+        A lost answer raises ServerUnreachable: a second try could start it twice. Raises
+        UncommittedJob with ENQUEUE_ON_COMMIT in a transaction, since only the server can give an id
+        to a workflow.
+        """
+        if self._settings.enqueue_on_commit and is_in_transaction():
+            raise UncommittedJob(
+                "a workflow has no id before the server has it, so it cannot wait for the commit of"
+                " this transaction: call transaction.on_commit(flow.enqueue)"
+            )
+        return self._client.run(flows.start(body, self._settings.retries))
+
+    async def astart_workflow(self, body: Draft) -> WorkflowSnapshot:
+        """Store a workflow as `start_workflow` does."""
+        if self._settings.enqueue_on_commit:
+            from asgiref.sync import sync_to_async  # noqa: PLC0415 - optional, as Django is
+
+            return await sync_to_async(self.start_workflow)(body)
+        return await self._client.arun(flows.start(body, self._settings.retries))
+
+    def read_workflow(self, workflow_id: str, *, with_results: bool = False) -> WorkflowSnapshot:
+        """Return the present state of a workflow. Raises WorkflowNotFound.
+
+        `with_results` reads the jobs of steps whose results the answer leaves out. Raises
+        JobNotFound if such a job is gone.
+        """
+        return self._client.run(self._read_workflow(workflow_id, with_results))
+
+    async def aread_workflow(
+        self, workflow_id: str, *, with_results: bool = False
+    ) -> WorkflowSnapshot:
+        """Return the present state of a workflow, as `read_workflow` does."""
+        return await self._client.arun(self._read_workflow(workflow_id, with_results))
+
+    def wait_workflow(self, workflow_id: str, timeout_s: float | None) -> WorkflowSnapshot:
+        """Return a workflow after its end, with results. None: wait for any time.
+
+        Raises ResultTimeout, WorkflowNotFound, or JobNotFound as `read_workflow`.
+        """
+        return self._client.run(flows.wait(workflow_id, timeout_s, self._settings.retries))
+
+    async def await_workflow_end(
+        self, workflow_id: str, timeout_s: float | None
+    ) -> WorkflowSnapshot:
+        """Return a workflow after its end, as `wait_workflow` does."""
+        return await self._client.arun(flows.wait(workflow_id, timeout_s, self._settings.retries))
+
+    def cancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
+        """Cancel a workflow. Raises WorkflowNotFound, or Refused when it has ended."""
+        return self._client.run(flows.cancel(workflow_id, self._settings.retries))
+
+    async def acancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
+        """Cancel a workflow as `cancel_workflow` does."""
+        return await self._client.arun(flows.cancel(workflow_id, self._settings.retries))
+
+    def reconcile_schedules(self, owner: str, bodies: Sequence[Draft]) -> Reconciled:
+        """Make the schedules of a project these, one after the other.
+
+        A paused schedule stays paused. Schedules of other owners stay. Raises Refused if the server
+        refuses all, for example for the scopes of the key.
+        """
+        return self._client.run(schedules.reconcile(owner, bodies, self._settings.retries))
+
+    def _read_workflow(self, workflow_id: str, with_results: bool) -> Script[WorkflowSnapshot]:  # noqa: FBT001
+        return flows.read(workflow_id, self._settings.retries, with_results=with_results)
 
     def _enqueue(self, named: Sequence[Draft]) -> list[Snapshot | None]:
         return self._client.run(operations.enqueue(named, self._settings.retries))

@@ -9,15 +9,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, cast
+from typing import Any, Final
 from uuid import uuid4
 
 from ojs_tasks import registry
 from ojs_tasks.exceptions import Discard, JobNotFound, Retry, UncommittedJob
 from ojs_tasks.registry import handled_queues
-from ojs_tasks.server import Draft, Server, Snapshot, use
+from ojs_tasks.server import Draft, Snapshot, use
 from ojs_tasks.testing.attempts import Claimed, Outcome, attempt
 from ojs_tasks.testing.records import Enqueued, Run, TooManyJobs, call_of
+from ojs_tasks.testing.unsupported import WithoutWorkflows
 
 MAX_ATTEMPTS: Final = 3  # the server's default
 NESTED: Final = 50  # jobs that run inside one another
@@ -58,7 +59,7 @@ class _Job:
         )  # fmt: skip
 
 
-class Memory:
+class Memory(WithoutWorkflows):
     """The jobs of a test: a `Server` for producers, and a `Bench` for the test."""
 
     def __init__(self) -> None:
@@ -67,12 +68,6 @@ class Memory:
         self._runs_now = False
         self._raises = True
         self._depth = 0
-
-    def __getattr__(self, name: str) -> Any:
-        """Raise NotImplementedError for the methods of workflows and schedules."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise NotImplementedError(f"a test in memory has no {name}(): it needs the server's apps")
 
     def enqueue(self, drafts: Sequence[Draft]) -> list[Snapshot | None]:
         """Keep jobs, and run them with `run_now`. Raises TypeError for values that are no JSON."""
@@ -245,7 +240,7 @@ def in_memory() -> Iterator[Memory]:
         yield _active
         return
     _active = Memory()
-    use(cast(Server, _active))  # it has no workflows
+    use(_active)
     try:
         yield _active
     finally:
