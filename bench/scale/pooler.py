@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from jobs.worker.tether import tied
+from ojs_tasks.worker.tether import tied
 
 from bench.database import Database
 from bench.scale.measure import Point

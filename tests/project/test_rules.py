@@ -342,6 +342,7 @@ WHILE = {
     "jobs/worker/claimer.py": THREAD,
     "jobs/worker/heartbeats.py": THREAD,
     "jobs/worker/notices.py": SHRINKS,
+    "jobs/worker/schedules.py": THREAD,
     "ojs_project/database/guard.py": THREAD,
     "ojs_tasks/local/testing.py": BOUNDED,
     "ojs_project/folder.py": TIMED,
@@ -476,5 +477,6 @@ def test_only_known_modules_know_the_database_of_the_host() -> None:
         "jobs/database.py",
         "jobs/management/commands/migrate.py",
         "ojs_tasks/backends/base.py",
+        "ojs_tasks/management/commands/migrate_from_django_q.py",
         "ojs_tasks/remote/on_commit.py",
     }
