@@ -7,13 +7,12 @@ import subprocess
 import time
 from pathlib import Path
 
-from ojs_tasks.worker.tether import tied
-
 from bench.database import Database
 from bench.scale.measure import Point
 from bench.scale.rig import ROLE, Place, Rig
 from bench.stack import START_S, Process, StackError, free_port
 from ojs_project.postgres import Cluster
+from ojs_tasks.worker.tether import tied
 
 FOLDERS = f"{os.environ.get('PATH', '')}:/usr/sbin"  # PgBouncer counts as a daemon
 CONFIGURATION = """
