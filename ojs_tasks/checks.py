@@ -58,7 +58,7 @@ def refuse_unloadable() -> None:
     if _is_remote():
         return
     for name, where in _foreign():
-        if find_spec(f"{name}.apps") is None:
+        if not (where / "apps.py").is_file():  # to find its spec would import the package
             _refuse(_shadow(name, where))
     for problem in _missing():
         if problem.obj in _AUTH:

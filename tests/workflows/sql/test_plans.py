@@ -99,6 +99,7 @@ def ended(flow: str, number: int = 5) -> list[tuple[str, int, int, int]]:
 
 
 CALLS: dict[str, Callable[[Flows], object]] = {
+    "await_look": lambda f: queries.await_look([f.group, f.chain], connection),
     "begun": lambda f: queries.begun([(*make_due(f.chain, 1), job_id(9))]),
     "bury": lambda f: queries.bury([str(Workflow.objects.get(parent_id=f.nested).id)]),
     "call": lambda f: queries.call([(f.batch, 1)]),
