@@ -58,7 +58,8 @@ def refuse_unloadable() -> None:
     if _is_remote():
         return
     for name, where in _foreign():
-        if not (where / "apps.py").is_file():  # to find its spec would import the package
+        # to find the spec of its module `apps` would import the package
+        if CONFIGS[name] in settings.INSTALLED_APPS and not (where / "apps.py").is_file():
             _refuse(_shadow(name, where))
     for problem in _missing():
         if problem.obj in _AUTH:
@@ -89,9 +90,8 @@ def _foreign() -> Iterator[tuple[str, Path]]:
     """Yield our packages in use that are not ours, with their folders."""
     named = [*settings.INSTALLED_APPS, *_extensions()]
     for name, config in CONFIGS.items():
-        is_used = name == "jobs" or any(
-            one == config or one.startswith(f"{name}.extension.") for one in named
-        )
+        entries = {config, "jobs"} if name == "jobs" else {config}
+        is_used = any(one in entries or one.startswith(f"{name}.extension.") for one in named)
         where = _folder(name) if is_used else None
         if where is not None and where != FOLDER / name:
             yield name, where

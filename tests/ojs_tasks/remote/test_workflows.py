@@ -27,8 +27,8 @@ from ojs_tasks import (
     group,
     server,
 )
+from ojs_tasks.ids import new_id
 from ojs_tasks.remote.server import RemoteServer
-from ojs_tasks.remote.wire import new_id
 from tests.concurrency import threads, until
 from tests.conftest import free_port
 from tests.ojs_tasks.remote.between import Between, Fault
