@@ -25,6 +25,7 @@ class RemoteCommand(BaseCommand):
     """
 
     help = "Run the handlers of this project for the OJS server that OJS['SERVER'] names."
+    requires_system_checks: list[str] = []  # `--server` replaces the setting that a check misses
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""
