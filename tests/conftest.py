@@ -1,5 +1,6 @@
 """Servers and processes for the tests."""
 
+import asyncio
 import logging
 import os
 import re
@@ -241,6 +242,18 @@ def browser() -> Iterator["Browser"]:
         )
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(autouse=True)
+def loop_of_the_browser(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Hide the loop of `browser` from tests without it: they run coroutines in this thread."""
+    running = None if "browser" in request.fixturenames else asyncio._get_running_loop()
+    if running is None:
+        yield
+        return
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(running)
 
 
 def wait_until_answering(url: str) -> None:
