@@ -30,7 +30,7 @@ def test_the_version_has_one_source() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
     assert "version" not in project["project"]
-    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "jobs.VERSION"}
+    assert project["tool"]["hatch"]["version"]["path"] == "jobs/__init__.py"
     assert re.fullmatch(r"\d+\.\d+\.\d+", VERSION)
 
 

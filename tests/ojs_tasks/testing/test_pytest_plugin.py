@@ -9,7 +9,7 @@ import pytest
 from ojs_tasks import job
 from ojs_tasks.pytest_plugin import Jobs, ojs_jobs, ojs_run_now
 from tests.conftest import ROOT
-from tests.docs.conftest import project
+from tests.docs.conftest import database, full_python, once, project, wheel  # noqa: F401
 from tests.docs.host import Host
 
 __all__ = ["ojs_jobs", "ojs_run_now", "project"]  # fixtures, as an installed package provides them
@@ -82,11 +82,18 @@ def test_the_other_fixture_runs_each_job_at_its_enqueue(ojs_run_now: Jobs) -> No
     assert one.enqueue().result() == 1
 
 
+APPS = """
+INSTALLED_APPS += ["django.contrib.postgres", "rest_framework", "jobs.apps.JobsConfig"]
+"""
+
+
 def test_the_database_of_a_project_is_made_for_the_fixture(project: Host) -> None:
+    with (project.folder / "config/settings.py").open("a") as settings:
+        settings.write(APPS)
     (project.folder / "test_project.py").write_text(IN_DATABASE)
 
     done = subprocess.run(
-        [project.python, "-m", "pytest", "-q", "-p", "ojs_tasks.pytest_plugin", "test_project.py"],
+        [project.python, "-m", "pytest", "-q", "test_project.py"],
         cwd=project.folder, capture_output=True, text=True, check=False,
         env=dict(project.environment),
     )  # fmt: skip
