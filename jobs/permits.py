@@ -36,7 +36,10 @@ PERMITS: Final = (
         "server.describe", VIEWER, ("ojs_jobs.view_job",), NONE, api={READ: "getOpenAPI getDocs"}
     ),
     Permit("server.reset", Role.SUPERUSER, SUPERUSER, ALL, api={PURGE: "reset"}),
-    Permit("server.run", Role.SUPERUSER, SUPERUSER, ALL, commands="runworker ojs migrate reseal"),
+    Permit(
+        "server.run", Role.SUPERUSER, SUPERUSER, ALL,
+        commands="runworker ojs migrate reseal migrate_from_celery migrate_from_django_q",
+    ),  # fmt: skip
     Permit(
         "stats.see", VIEWER, ("ojs_jobs.view_job",), OWN,
         api={ADMIN_READ: "getSystemStats getStatsHistory"},

@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from django.db import transaction
+from django.db import router, transaction
 from django.db.migrations.operations.base import Operation, OperationCategory
 from django.db.utils import ProgrammingError
 from psycopg.errors import InvalidFunctionDefinition
@@ -125,6 +125,8 @@ class InstallFunctions(Operation):
     ) -> None:
         """Make the named functions that differ from their sources."""
         connection = schema_editor.connection
+        if not router.allow_migrate(connection.alias, app_label):
+            return
         with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
             _make_changed(cursor, [name for name in self.names if name in sources()])
 

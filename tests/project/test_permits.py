@@ -265,7 +265,11 @@ def test_the_admin_offers_what_the_role_has(store: None, role: Role) -> None:
 
 
 def test_every_command_of_this_project_has_a_permit() -> None:
-    ours = {name for name, app in get_commands().items() if str(app) in {*_apps(), "ojs_project"}}
+    ours = {
+        name
+        for name, app in get_commands().items()
+        if str(app) in {*_apps(), "ojs_project", "ojs_tasks"}
+    }
     named = {one for permit in table().named.values() for one in permit.commands.split()}
 
     assert named == ours
