@@ -37,9 +37,12 @@ PERMITS: Final = (
     ),
     Permit("server.reset", Role.SUPERUSER, SUPERUSER, ALL, api={PURGE: "reset"}),
     Permit(
-        "server.run", Role.SUPERUSER, SUPERUSER, ALL,
+        "server.run",
+        Role.SUPERUSER,
+        SUPERUSER,
+        ALL,
         commands="runworker ojs migrate reseal migrate_from_celery migrate_from_django_q",
-    ),  # fmt: skip
+    ),
     Permit(
         "stats.see", VIEWER, ("ojs_jobs.view_job",), OWN,
         api={ADMIN_READ: "getSystemStats getStatsHistory"},
