@@ -13,6 +13,7 @@ from ojs_tasks.exceptions import NoServer
 from ojs_tasks.registry import MODULE, discover, handled_queues, handlers
 from ojs_tasks.server import settings
 from ojs_tasks.worker.config import WorkerConfig
+from ojs_tasks.worker.parent import run_parent
 
 GRACE_S: Final = 30.0  # without OJS["SHUTDOWN_GRACE_MS"]
 SHARED: Final = ("queues", "pool", "server")  # options that the children get as they are
@@ -57,7 +58,6 @@ def run(options: Mapping[str, Any]) -> int:
 
 def _run_pool(options: Mapping[str, Any]) -> int:
     from ojs_tasks.remote.reconciling import start_reconciling  # noqa: PLC0415 - it needs httpx
-    from ojs_tasks.remote.worker import run_pool  # noqa: PLC0415 - as above
 
     found = _settings(options)
     discover()
@@ -71,7 +71,7 @@ def _run_pool(options: Mapping[str, Any]) -> int:
     _greet(found.address, config)
     if not options["no_schedules"]:
         start_reconciling(found, once=config.once)
-    return run_pool(
+    return run_parent(
         arguments, options["processes"], once=config.once, grace_s=config.grace_s,
         ready_file=options["ready_file"],
     )  # fmt: skip

@@ -3,10 +3,7 @@
 import os
 import secrets
 import signal
-import sys
-from collections.abc import Sequence
-from functools import partial
-from signal import SIGCHLD, SIGCONT, SIGINT, SIGTERM, SIGTSTP
+from signal import SIGCONT, SIGINT, SIGTERM, SIGTSTP
 
 from ojs_tasks.remote.answers import RemoteAnswers, RemoteReturns
 from ojs_tasks.remote.claims import RemoteClaims
@@ -18,8 +15,6 @@ from ojs_tasks.worker.acker import Acker
 from ojs_tasks.worker.config import WorkerConfig
 from ojs_tasks.worker.engine import Engine
 from ojs_tasks.worker.execution import Execution
-from ojs_tasks.worker.pool import Pool
-from ojs_tasks.worker.readiness import ReadyFile
 from ojs_tasks.worker.signals import answer
 from ojs_tasks.worker.waits import Waits
 
@@ -58,24 +53,3 @@ def run_child(config: WorkerConfig, settings: RemoteSettings) -> int:
     directives = worker.directives
     answer({SIGTERM: directives.terminate, SIGTSTP: directives.quiet, SIGCONT: directives.resume})
     return worker.run()
-
-
-def run_pool(
-    arguments: Sequence[str], processes: int, *, once: bool, grace_s: float, ready_file: str | None
-) -> int:
-    """Keep worker processes running until a signal ends them; returns the worst exit code."""
-    command = [sys.executable, *sys.argv[:1], "runworker", "--child", *arguments]
-    pool = Pool(command, processes, once=once, grace_s=grace_s)
-    ready = ReadyFile(ready_file)
-
-    def forward(number: int) -> None:
-        ready.handle_signal(number)
-        pool.forward_signal(number)
-
-    forwarded = {n: partial(forward, n) for n in (SIGTERM, SIGINT, SIGTSTP, SIGCONT)}
-    answer({SIGCHLD: pool.look_soon, **forwarded})
-    ready.show()
-    try:
-        return pool.run()
-    finally:
-        ready.hide()

@@ -5,8 +5,7 @@ import secrets
 import signal
 import sys
 import threading
-from functools import partial
-from signal import SIGCHLD, SIGCONT, SIGINT, SIGTERM, SIGTSTP
+from signal import SIGCONT, SIGINT, SIGTERM, SIGTSTP
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -23,8 +22,7 @@ from ojs_tasks.context import current_job
 from ojs_tasks.registry import discover, handled_queues
 from ojs_tasks.remote.command import add_server
 from ojs_tasks.remote.command import run as run_remote
-from ojs_tasks.worker.pool import Pool
-from ojs_tasks.worker.readiness import ReadyFile
+from ojs_tasks.worker.parent import run_parent
 from ojs_tasks.worker.signals import answer
 
 FEDERATION = "federation_"  # prefix of the names of its loops
@@ -122,33 +120,16 @@ def _run_loops_only() -> int:
 
 
 def _run_pool(options: dict[str, Any]) -> int:
-    command = [sys.executable, *_program(), "runworker", "--child"]
-    command += ["--concurrency", str(options["concurrency"])]
+    arguments = ["--concurrency", str(options["concurrency"])]
     for name in ("queues", "pool", "tenant"):
         if options[name]:
-            command += [f"--{name}", options[name]]
+            arguments += [f"--{name}", options[name]]
     if options["once"]:
-        command.append("--once")
-    pool = Pool(command, options["processes"], once=options["once"], grace_s=_grace_s())
-    ready = ReadyFile(options["ready_file"])
-
-    def forward(number: int) -> None:
-        ready.handle_signal(number)
-        pool.forward_signal(number)
-
-    forwarded = {n: partial(forward, n) for n in (SIGTERM, SIGINT, SIGTSTP, SIGCONT)}
-    answer({SIGCHLD: pool.look_soon, **forwarded})
-    ready.show()
-    try:
-        return pool.run()
-    finally:
-        ready.hide()
-
-
-def _program() -> list[str]:
-    """Return the arguments of Python that run this program again."""
-    spec = sys.modules["__main__"].__spec__
-    return sys.argv[:1] if spec is None else ["-m", spec.parent or spec.name]
+        arguments.append("--once")
+    return run_parent(
+        arguments, options["processes"], once=options["once"], grace_s=_grace_s(),
+        ready_file=options["ready_file"],
+    )  # fmt: skip
 
 
 def _grace_s() -> float:

@@ -49,6 +49,16 @@ def ended(remote: RemoteServer, job_id: str) -> Snapshot:
     return remote.wait(job_id, DEADLINE_S)
 
 
+def test_another_way_to_call_the_command_starts_its_processes(
+    remote: RemoteServer, host: Project, enqueue: Enqueue
+) -> None:
+    added = enqueue("add", 1)
+
+    host.run("-m", "django", "runworker", "--once")
+
+    assert remote.read(added).state == "completed"
+
+
 @pytest.mark.parametrize(
     ("name", "args", "result"),
     [
