@@ -6,15 +6,14 @@ at most once a minute.
 """
 
 import logging
-import random
 from threading import Lock
 from time import monotonic
 from typing import Any, Final
 
 from jobs.domain.errors import BackendError
 from jobs.repeat import refusal
+from ojs_tasks.worker.trouble import AGAIN_S, Pauses
 
-AGAIN_S: Final = 60.0  # how often a continuing failure is logged
 STABLE_S: Final = 1.0  # without a failure, until the database counts as back
 
 
@@ -67,8 +66,7 @@ class Attempts:
     ) -> None:
         """Set the line's message and facts, and the pauses."""
         self._logger, self._message, self._facts = logger, message, facts
-        self._first_s, self._most_s = first_s, most_s
-        self._pause_s = first_s
+        self._pauses = Pauses(first_s, most_s)
         self._failures = 0
         self._kind: type[Exception] | None = None
         self._logged = 0.0
@@ -80,13 +78,12 @@ class Attempts:
             database.failed(problem, str(self._facts.get("loop", self._message)))
         else:
             self._log(problem)
-        pause_s = self._pause_s
-        self._pause_s = min(pause_s * 2, self._most_s)
-        return pause_s * (0.5 + random.random() / 2)  # noqa: S311 - spreads tries, no secret
+        return self._pauses.take()
 
     def went_well(self) -> None:
         """Record a success."""
-        self._pause_s, self._failures, self._kind = self._first_s, 0, None
+        self._pauses.reset()
+        self._failures, self._kind = 0, None
         database.answered()
 
     def _log(self, problem: Exception) -> None:

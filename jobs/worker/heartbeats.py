@@ -2,10 +2,10 @@
 
 import logging
 import os
-import threading
 from typing import Final
 
 from django.db import Error
+from typing_extensions import override
 
 from jobs.bounds import Work, for_thread
 from jobs.conf import conf
@@ -16,19 +16,18 @@ from jobs.trouble import Attempts
 from jobs.worker.config import WorkerConfig
 from jobs.worker.declaration import declaration
 from jobs.worker.returns import Returns
+from ojs_tasks.worker.beats import Beats
 from ojs_tasks.worker.directives import Directives
 from ojs_tasks.worker.in_flight import InFlight
-from ojs_tasks.worker.ports import Standing
 from ojs_tasks.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits
 
 logger = logging.getLogger("ojs.worker")
 
-LAST_BEAT_S: Final = 5.0  # how long `stop` waits for a report that is under way
 BEATS: Final = 6  # heartbeats within the silence after which a worker counts as dead
 
 
-class Heartbeats:
-    """The thread that sends the heartbeats of one process."""
+class Heartbeats(Beats):
+    """The heartbeats of one process, stored in the database."""
 
     def __init__(
         self,
@@ -40,34 +39,28 @@ class Heartbeats:
         returns: Returns,
     ) -> None:
         """Prepare; `start` starts the thread."""
+        interval_s = conf().worker_silence_ms / 1000 / BEATS
+        super().__init__(in_flight, directives, waits, interval_s=interval_s)
         self._config = config
-        self._in_flight = in_flight
-        self._directives = directives
-        self._waits = waits
         self._returns = returns
         self._declaration = declaration()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="ojs-beat", daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the thread after a report under way: stored later, it would revive the worker."""
-        self._over.set()
-        self._waits.beat.set()
-        if self._thread.is_alive():
-            self._thread.join(LAST_BEAT_S)
-
+    @override
     def send(self) -> None:
-        """Send a heartbeat for the held jobs, and follow the answer."""
+        """Store a heartbeat for the held jobs, and follow the answer."""
         answer = heartbeat(self._report(self._in_flight.ids()))
-        self._directives.obey_heartbeat(answer.standing)
-        for job_id in answer.cancelled:
-            context = self._in_flight.find(job_id)
-            if context:
-                context.cancel()
+        self.follow(answer.standing, answer.cancelled)
+
+    @override
+    def new_tries(self) -> Attempts:
+        """Set the bounds of statements, and return the log of failures."""
+        for_thread(Work.REQUESTS)
+        return Attempts(logger, "heartbeat.failed", RECONNECT_S, LONGEST_RECONNECT_S)
+
+    @override
+    def release(self) -> None:
+        """Close the database connection of the thread."""
+        connection.close()
 
     def say_goodbye(self) -> None:
         """Give lost claims back, and report a process that holds no job any more."""
@@ -79,28 +72,10 @@ class Heartbeats:
         except OJSError as refused:  # another tenant or pool has a worker of its id
             logger.warning("heartbeat.refused", extra={"reason": str(refused)})
 
-    def _beat(self) -> None:
-        for_thread(Work.REQUESTS)
-        attempts = Attempts(logger, "heartbeat.failed", RECONNECT_S, LONGEST_RECONNECT_S)
-        interval = conf().worker_silence_ms / 1000 / BEATS
-        while not self._over.is_set():
-            pause = interval
-            try:
-                self.send()
-                attempts.went_well()
-            except Exception as problem:  # any error: a worker that falls silent loses its jobs
-                connection.close()
-                pause = min(attempts.failed(problem), interval)
-            self._waits.beat.wait(pause)
-            self._waits.beat.clear()
-        connection.close()
-
     def _report(self, ids: tuple[str, ...]) -> Report:
-        # while jobs are held a terminating worker counts as quiet: it still answers for them
-        own = self._directives.own
         return Report(
             self._config.worker_id,
-            Standing.QUIET if ids and own else own,
+            self.own_standing(holds_jobs=bool(ids)),
             active_ids=ids,
             active_jobs=len(ids),
             hostname=os.uname().nodename,

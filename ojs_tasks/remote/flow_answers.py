@@ -78,6 +78,6 @@ def _steps(shown: Shown) -> Sequence[Shown]:
 
 
 def _told(error: Shown) -> dict[str, Any] | None:
-    """Return what a workflow's list of errors says about one; None if it says nothing."""
+    """Return the members of an error of a workflow that describe it; None without any."""
     told = {name: error.get(name) for name in ("code", "type", "message", "attempt")}
     return {name: value for name, value in told.items() if value is not None} or None
