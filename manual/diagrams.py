@@ -37,7 +37,7 @@ def all_diagrams() -> dict[str, str]:
 
 
 def draw(script: Path) -> None:
-    """Draw what is missing and remove what is left over."""
+    """Draw the diagrams without a picture, and remove pictures without a diagram."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only here
 
     from tests import browser  # noqa: PLC0415 - only here

@@ -37,7 +37,7 @@ def discover() -> None:
 
 
 def handlers() -> list[Handler[Any, Any]]:
-    """Return all handlers, those of one type with the latest versions first."""
+    """Return all handlers. For each type, the handler of the latest versions comes first."""
     return [one for of_type in _handlers.values() for one in of_type]
 
 

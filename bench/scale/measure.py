@@ -37,7 +37,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What a point did in one turn: jobs per second, jobs, and CPU seconds by part."""
+    """The measurement of a point in one turn: jobs per second, jobs, CPU seconds by part."""
 
     rate: float
     jobs: int

@@ -249,7 +249,7 @@ class _Session:
             self._again_s = AGAIN_S
 
     def look(self) -> tuple[set[str], set[str]]:
-        """Look at jobs that are unsure; returns those that have ended, and those without a row."""
+        """Read the state of jobs; returns the ids of ended jobs, and those of missing jobs."""
         found: list[Look] = []
         for looker in set(self._unsure.values()):
             mine = sorted(one for one, with_looker in self._unsure.items() if with_looker is looker)
