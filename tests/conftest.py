@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Spawn = Callable[..., "subprocess.Popen[bytes]"]
 ROOT = Path(__file__).resolve().parent.parent
+ASYNC_UNSAFE = "DJANGO_ALLOW_ASYNC_UNSAFE"
 _RESET = (ROOT / "jobs" / "sql" / "upkeep" / "reset.sql").read_text()
 _TABLES = re.findall(r"ojs_\w+", _RESET.partition("TRUNCATE")[2])
 # A reset keeps the version keys, because processes cache their ids. A test must not inherit them
@@ -234,7 +235,7 @@ def browser() -> Iterator["Browser"]:
     from playwright.sync_api import sync_playwright
 
     # its loop runs in this thread; tests call the ORM between its steps, never within a step
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    os.environ[ASYNC_UNSAFE] = "true"
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
             executable_path=os.environ[VARIABLE],
@@ -246,13 +247,19 @@ def browser() -> Iterator["Browser"]:
 
 @pytest.fixture(autouse=True)
 def loop_of_the_browser(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Hide the loop of `browser` from tests without it: they run coroutines in this thread."""
+    """Hide the loop of `browser`, and its permission, from tests without a browser.
+
+    They run coroutines in this thread, and some expect that the ORM refuses to run on a loop.
+    """
     running = None if "browser" in request.fixturenames else asyncio._get_running_loop()
     if running is None:
         yield
         return
     asyncio._set_running_loop(None)
+    permission = os.environ.pop(ASYNC_UNSAFE, None)
     yield
+    if permission is not None:
+        os.environ[ASYNC_UNSAFE] = permission
     asyncio._set_running_loop(running)
 
 

@@ -238,12 +238,19 @@ def test_every_verb_of_the_admin_has_a_permit() -> None:
         assert verb != "change" or not form.__class__.__name__.startswith("ReadOnly")
 
 
-@pytest.mark.parametrize("role", list(Role))
-def test_the_admin_offers_what_the_role_has(store: None, role: Role) -> None:
-    user = User.objects.create(username="ada", is_staff=True)
-    user.groups.set([Group.objects.get(name=role.group)])
+@pytest.fixture(params=list(Role))
+def role(store: None, request: pytest.FixtureRequest) -> Iterator[tuple[Role, User]]:
+    """Return a role and a user who has it."""
+    user = User.objects.create(username=f"only {request.param.name}", is_staff=True)
+    user.groups.set([Group.objects.get(name=request.param.group)])
+    yield request.param, User.objects.get(pk=user.pk)
+    user.delete()
+
+
+def test_the_admin_offers_what_the_role_has(role: tuple[Role, User]) -> None:
+    least, user = role
     request = RequestFactory().get("/")
-    request.user = User.objects.get(pk=user.pk)
+    request.user = user
     for model, form in admin.site._registry.items():
         label = model._meta.label
         allowed = {
@@ -256,12 +263,11 @@ def test_the_admin_offers_what_the_role_has(store: None, role: Role) -> None:
         wanted = {
             edge.partition(":")[2]
             for edge, permit in table().admin.items()
-            if edge.startswith(f"{label}:") and role >= permit.role
+            if edge.startswith(f"{label}:") and least >= permit.role
         }
         view = f"{model._meta.app_label}.view_{model._meta.model_name}"
         assert allowed == wanted, label
-        assert form.has_view_permission(request) == (role >= role_of(view)), label
-    User.objects.all().delete()
+        assert form.has_view_permission(request) == (least >= role_of(view)), label
 
 
 def test_every_command_of_this_project_has_a_permit() -> None:

@@ -53,9 +53,10 @@ def created(body: dict[str, Any], caller: Caller = SYSTEM) -> str:
     return start(parse_workflow(body, parse_job), caller)
 
 
-def seen(workflow_id: str) -> dict[str, Any]:
+def seen(workflow_id: str, **bounds: int) -> dict[str, Any]:
     """Return a workflow as the API shows it."""
-    found: dict[str, Any] = orjson.loads(orjson.dumps(encode_workflow(show(workflow_id))))
+    shown = encode_workflow(show(workflow_id, **bounds))
+    found: dict[str, Any] = orjson.loads(orjson.dumps(shown))
     return found
 
 

@@ -34,6 +34,8 @@ VOLATILE = re.compile(
     r"req_[\w-]+|\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|whsec_[\w+/=-]+|(?<=sub_)\w+|\"(uptime|age|wait_ms)\w*\":[\d.]+"
 )
+# the end of a period between two reads moves the other points of a history
+IDLE_POINT = re.compile(r'\{"\w+":"<new>"(,"\w+":(0|0\.0|null))*\},?')
 Send = Callable[[Ask, Names], httpx.Response]
 
 
@@ -84,7 +86,7 @@ def shown(response: httpx.Response, names: Names) -> tuple[int, str]:
     text = response.text if response.is_stream_consumed else ""  # an event stream does not end
     for name in sorted(set(names.values()), key=len, reverse=True):
         text = text.replace(name, "<asked>")
-    return response.status_code, VOLATILE.sub("<new>", text)
+    return response.status_code, IDLE_POINT.sub("", VOLATILE.sub("<new>", text))
 
 
 def is_aimed(ask: Ask) -> bool:

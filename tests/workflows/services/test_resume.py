@@ -147,13 +147,12 @@ def test_a_nested_workflow_whose_results_are_too_large_fails(
 
 
 @spec("contract 8.3")
-def test_results_are_shown_as_far_as_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workflows.services.show.SHOWN_RESULTS_BYTES", 200)
+def test_results_are_shown_as_far_as_they_fit() -> None:
     flow = created(group(job(), job()))
 
     complete(*claimed(), result="x" * 150)
 
-    first, second = seen(flow)["steps"]
+    first, second = seen(flow, most_bytes=200)["steps"]
     assert (first["result"], "result_omitted" in first) == ("x" * 150, False)
     assert ("result" in second, second["result_omitted"]) == (False, True)
 
