@@ -123,7 +123,7 @@ class Claimer:
     def _rest_after(self, refusal: str) -> None:
         if refusal != self._refusal:
             # a worker without handlers, queues and a pool only runs loops: this is no fault
-            level = logging.WARNING if self._config.queues or self._config.pool else logging.INFO
+            level = logging.WARNING if self._config.queues or self._config.pool else logging.DEBUG
             logger.log(level, "claim.refused", extra={"reason": refusal})
         self._refusal = refusal
         self._waits.tick(REFUSED_S)
