@@ -23,8 +23,9 @@ AGES = [
     for field in fields(Conf)
     if field.name.startswith("retention_") and type(field.default) is str
 ]
-OF_TASKS = {  # settings of `ojs_tasks`, for a server at a distance
+OF_TASKS = {  # settings of `ojs_tasks`, for a server at a distance and for codecs
     "server", "api_key", "timeout", "retries", "ca", "allow_http", "enqueue_on_commit",
+    "codecs", "encrypt_results", "codec_digest_key",
 }  # fmt: skip
 
 

@@ -12,6 +12,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
+from ojs_tasks.codecs.configured import SETTINGS, coding_of
+
 CONFIGS: Final = {
     "jobs": "jobs.apps.JobsConfig",
     "tenancy": "tenancy.apps.TenancyConfig",
@@ -51,6 +53,18 @@ def check_apps(**_options: Any) -> list[CheckMessage]:
     if _is_remote() or any(_shadowed()):
         return []
     return list(_missing())
+
+
+@register("ojs")
+def check_codecs(**_options: Any) -> list[CheckMessage]:
+    """Report wrong settings of codecs."""
+    if not any(_ojs().get(name) for name in SETTINGS):
+        return []
+    try:
+        coding_of(_ojs())
+    except ValueError as problem:
+        return [Error(str(problem), id="ojs.E033")]
+    return []
 
 
 def refuse_unloadable() -> None:

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Generic, TypeGuard, TypeVar, cast
 
+from ojs_tasks.codecs.errors import CodecKeyUnknown
+from ojs_tasks.codecs.payload import is_encoded
 from ojs_tasks.exceptions import JobCancelled, JobFailed
 from ojs_tasks.server import Snapshot, server
 from ojs_tasks.times import Span, milliseconds
@@ -120,6 +122,8 @@ class JobHandle(Generic[R]):
     def _outcome(self) -> R:
         shown = self._snapshot
         if shown.state == "completed":
+            if is_encoded(shown.result):
+                raise CodecKeyUnknown("this process has no codec or key for the result")
             return cast(R, shown.result)
         kind = JobCancelled if shown.state == "cancelled" else JobFailed
         failed = kind(shown.id, shown.state, shown.error)

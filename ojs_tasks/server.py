@@ -16,6 +16,8 @@ from ojs_tasks.flows import WorkflowSnapshot
 LOCAL: Final = "ojs_tasks.local.server"  # has LocalServer()
 LOCAL_CHECK: Final = "ojs_tasks.local.check"  # has check(draft), check_schedule(body)
 REMOTE: Final = "ojs_tasks.remote.server"  # has RemoteServer(settings)
+CODED: Final = "ojs_tasks.codecs.server"  # has CodedServer(server, coding)
+CODING: Final = "ojs_tasks.codecs.configured"  # has coding()
 APPS: Final = frozenset({"jobs", "jobs.apps.JobsConfig"})  # entries of INSTALLED_APPS
 
 Draft: TypeAlias = Mapping[str, Any]  # an envelope as PUSH takes it
@@ -153,8 +155,16 @@ def server() -> Server:
     options = settings()
     address = str(options.get("SERVER") or "")
     if address not in _made:
-        _made[address] = _remote(options) if address else _local()
+        _made[address] = with_codecs(_remote(options) if address else _local())
     return _made[address]
+
+
+def with_codecs(made: Server) -> Server:
+    """Return a server that encodes jobs before this one stores them, if the project has codecs."""
+    if not settings().get("CODECS"):
+        return made
+    coded: Server = import_module(CODED).CodedServer(made, import_module(CODING).coding())
+    return coded
 
 
 def settings() -> Mapping[str, Any]:

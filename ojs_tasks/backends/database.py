@@ -8,7 +8,7 @@ from django.apps import apps
 from django.core.checks import CheckMessage, Error
 
 from ojs_tasks.backends.base import OJSBackend
-from ojs_tasks.server import LOCAL, Server
+from ojs_tasks.server import LOCAL, Server, with_codecs
 
 
 class DatabaseBackend(OJSBackend):
@@ -18,7 +18,7 @@ class DatabaseBackend(OJSBackend):
     def server(self) -> Server:
         """The server of this process."""
         made: Server = import_module(LOCAL).LocalServer()
-        return made
+        return with_codecs(made)
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
         """Return the problems of the settings of this backend."""

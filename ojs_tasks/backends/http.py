@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from django.core.checks import CheckMessage, Error
 
 from ojs_tasks.backends.base import OJSBackend
-from ojs_tasks.server import REMOTE, Server, settings
+from ojs_tasks.server import REMOTE, Server, settings, with_codecs
 
 # Options, and the setting of OJS that each stands for
 SETTINGS: Final[Mapping[str, str]] = {
@@ -29,7 +29,7 @@ class HTTPBackend(OJSBackend):
         """The client of the server."""
         given = {SETTINGS[name]: one for name, one in self.options.items() if name in SETTINGS}
         made: Server = import_module(REMOTE).RemoteServer({**settings(), **given})
-        return made
+        return with_codecs(made)
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
         """Return the problems of the settings of this backend."""

@@ -7,11 +7,12 @@ from functools import cache
 from typing import Any, Self, Unpack
 
 from ojs_tasks import registry
+from ojs_tasks.arguments import joined
 from ojs_tasks.backends import options
 from ojs_tasks.backends.compat import AnyTask, normalize_json
 from ojs_tasks.backends.names import type_of
 from ojs_tasks.backends.running import AsyncTaskHandler, TaskHandler, handler_for
-from ojs_tasks.handlers import joined, signature_of
+from ojs_tasks.handlers import signature_of
 from ojs_tasks.term_types import TaskTerms
 
 

@@ -83,7 +83,7 @@ def _call(context: Context) -> Any:
     handler = handler_of(context.job)
     if handler is None:
         raise HandlerNotFound(f"no handler for job type {context.type!r}")
-    returned = handler.run(json.loads(context.job.args))
+    returned = handler.run(context.args)
     return _ended(returned) if inspect.iscoroutine(returned) else returned
 
 

@@ -17,7 +17,6 @@ from typing import Any, Protocol
 from asgiref.sync import async_to_sync, sync_to_async
 
 from ojs_tasks.context import Context
-from ojs_tasks.documents import loads
 from ojs_tasks.exceptions import JobTimeout
 from ojs_tasks.handlers import Handler, is_async
 from ojs_tasks.middleware import Wrapper, execution_chain
@@ -150,7 +149,7 @@ def _let_timeout_arrive() -> None:
 
 def _call(context: Context) -> Any:
     handler = _handler(context)
-    returned = handler.run(_arguments(context))
+    returned = handler.run(context.args)
     if isinstance(returned, CoroutineType):
         returned.close()
         raise TypeError(
@@ -161,11 +160,7 @@ def _call(context: Context) -> Any:
 
 
 async def _call_async(context: Context) -> Any:
-    return _result(context, await _handler(context).run(_arguments(context)))
-
-
-def _arguments(context: Context) -> Any:
-    return loads(context.job.args)
+    return _result(context, await _handler(context).run(context.args))
 
 
 def _result(context: Context, returned: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from asgiref.sync import async_to_sync
 
+from ojs_tasks.codecs.configured import coding
 from ojs_tasks.context import Context, run_as_current
 from ojs_tasks.documents import dumps
 from ojs_tasks.exceptions import JobTimeout
@@ -74,13 +75,13 @@ class Execution:
             return self._ended_by(problem, context)
 
     def _completed(self, context: Context, result: Any) -> Ack:
-        encoded = None if result is None else self._encode(result)
+        encoded = None if result is None else self._encode(result, context.type)
         return Ack(context.job.id, encoded, context.worker_id, context.job.attempt)
 
-    def _encode(self, result: Any) -> bytes:
+    def _encode(self, result: Any, job_type: str) -> bytes:
         """Serialize a result. Raises a refusal."""
         try:
-            encoded = dumps(result)
+            encoded = dumps(coding().result(result, job_type))
         except ValueError as problem:
             raise InvalidResult(str(problem)) from None
         self._check(encoded)

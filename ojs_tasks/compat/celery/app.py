@@ -14,11 +14,11 @@ from typing import (
     overload,
 )
 
+from ojs_tasks.arguments import KEYWORDS
 from ojs_tasks.compat.celery.errors import Unsupported
 from ojs_tasks.compat.celery.options import call_terms
 from ojs_tasks.compat.celery.results import AsyncResult
 from ojs_tasks.compat.celery.task import BoundTask, Task, TaskSignature
-from ojs_tasks.handlers import KEYWORDS
 from ojs_tasks.terms import with_terms
 
 P = ParamSpec("P")
