@@ -49,6 +49,8 @@ PAGES: Final = (
     Page("job", "jobs/<str:job_id>/", "job.JobDetail", "jobs", read=_SEE),
     Page("job_arguments", "jobs/<str:job_id>/arguments/", "job_arguments.JobArguments", "jobs",
          read="jobs.see_classified"),
+    Page("job_decode", "jobs/<str:job_id>/decode/", "job_decode.JobDecode", "jobs",
+         read="encryption.decode", post="encryption.decode", app="encryption"),
     Page("job_retry", "jobs/<str:job_id>/retry/", "job_edit.JobRetry", "jobs",
          read=_SEE, post="jobs.change"),
     Page("job_clone", "jobs/<str:job_id>/clone/", "job_edit.JobClone", "jobs",

@@ -22,6 +22,7 @@ CONFIGS: Final = {
     "federation": "federation.apps.FederationConfig",
     "workflows": "workflows.apps.WorkflowsConfig",
     "webhooks": "webhooks.apps.WebhooksConfig",
+    "encryption": "encryption.apps.EncryptionConfig",
     "console": "console.apps.ConsoleConfig",
 }
 _AUTH: Final = ("django.contrib.auth", "django.contrib.contenttypes")  # Django loads no app without
@@ -33,6 +34,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "federation": ("jobs",),
     "workflows": ("jobs",),
     "webhooks": ("jobs",),
+    "encryption": ("jobs",),
     "console": (
         "jobs", "django.contrib.sessions", "django.contrib.messages", "django.contrib.staticfiles",
         "django_q",

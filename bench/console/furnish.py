@@ -48,6 +48,10 @@ def _jobs(send: Any) -> None:
     send("POST", "jobs", {"type": "salary.transfer", "args": [{"account": "DE00 1234"}],
                           "meta": {"data_classification": "confidential"},
                           "options": {"queue": "payroll"}})  # fmt: skip
+    encoded = {"ojs_encoded": True, "encoding": "gzip/plain+binary/encrypted", "data": "AZ3kQw=="}
+    meta = {"ojs.codec.encodings": ["gzip/plain", "binary/encrypted"], "ojs.codec.key_id": "2026"}
+    send("POST", "jobs", {"type": "card.charge", "args": [encoded], "meta": meta,
+                          "options": {"queue": "cards"}})  # fmt: skip
 
 
 def _federation(send: Any, root: str) -> None:

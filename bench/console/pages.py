@@ -30,6 +30,7 @@ PLACES: Mapping[str, Mapping[str, str]] = {
     },
     "job_retry": {"dead": "SELECT max(id::text) FROM ojs_finished WHERE kind = 9"},
     # the job's own page answers, because no job is classified
+    "job_decode": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
     "job_arguments": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
     "job_clone": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
     "queue": {"": "SELECT 'queue-1'"},

@@ -15,6 +15,7 @@ from jobs.domain.states import TERMINAL, State, state_of
 from jobs.services.audit.audit import done_to
 from jobs.services.dispatch.explain import explain
 from jobs.services.outcome.progress import progress_of
+from ojs_tasks.codecs.payload import has_encoded
 
 ACTS, NAMED = 20, 8  # entries of the audit log, steps of a workflow before this step
 
@@ -44,6 +45,7 @@ class JobDetail(OfOneJob):
             why=explain(job, self.tenant),
             workflow=_place_of(job),
             classified=classification(job),
+            is_encoded=has_encoded(orjson.loads(job.args)),
             envelope=orjson.dumps(encode_job(job)),
             title=job.type,
         )

@@ -61,7 +61,12 @@ class Coding:
         noted = {**meta, ENCODINGS: list(used.encodings)}
         if used.key_id is not None:
             noted[KEY_ID] = used.key_id
-        if self._digest_key is not None and draft.get("unique"):
+        if compares_args(draft.get("unique")):
+            if self._digest_key is None:
+                raise ValueError(
+                    f"job {draft['type']!r} is unique by its arguments, and equal arguments never"
+                    " have equal ciphertexts: set OJS['CODEC_DIGEST_KEY']"
+                )
             noted[DIGEST] = digest(self._digest_key, args)
         return {**draft, "args": coded, "meta": noted}
 
@@ -93,7 +98,7 @@ class Coding:
         """Return a result as it is to be stored. Raises ValueError for a value without JSON."""
         if not self._results or chosen(job_type).is_plain:
             return result
-        payload = self._encoded(dumps(result), RESULT)
+        payload = self.encode(dumps(result), RESULT)
         return result if payload is None else wrapped(payload)
 
     def decoded_result(self, result: Any) -> Any:
@@ -104,19 +109,22 @@ class Coding:
         """Return a decoded value; another value unchanged. Raises CodecFailed, CodecKeyUnknown."""
         if not is_encoded(value):
             return value
-        payload = unwrapped(value)
+        try:
+            return loads(self.decode(unwrapped(value), facts))
+        except ValueError:
+            raise CodecFailed("the decoded value is no JSON") from None
+
+    def decode(self, payload: Payload, facts: Facts) -> bytes:
+        """Return the bytes that were encoded. Raises CodecFailed or CodecKeyUnknown."""
         if payload.key_id is not None:
             facts = replace(facts, key_id=payload.key_id)
         data = payload.data
         for encoding in reversed(payload.encodings):
             data = self._codec(encoding).decode(encoding, data, facts)
-        try:
-            return loads(data)
-        except ValueError:
-            raise CodecFailed("the decoded value is no JSON") from None
+        return data
 
     def _whole(self, args: Sequence[Any], facts: Facts) -> tuple[Sequence[Any], Payload | None]:
-        payload = self._encoded(dumps(list(args)), facts)
+        payload = self.encode(dumps(list(args)), facts)
         return (args, None) if payload is None else ([wrapped(without_key(payload))], payload)
 
     def _selected(
@@ -126,7 +134,7 @@ class Coding:
         used: list[Payload] = []
 
         def coded(value: Any) -> Any:
-            payload = self._encoded(dumps(value), facts)
+            payload = self.encode(dumps(value), facts)
             if payload is None:
                 return value
             used.append(payload)
@@ -141,7 +149,8 @@ class Coding:
             return self._whole(args, facts)
         return found, max(used, key=lambda one: len(one.encodings), default=None)
 
-    def _encoded(self, data: bytes, facts: Facts) -> Payload | None:
+    def encode(self, data: bytes, facts: Facts) -> Payload | None:
+        """Return the encoded bytes; None if every codec was left out."""
         encodings: list[str] = []
         key_id = None
         for codec in self._codecs:
@@ -177,6 +186,14 @@ def facts_of(meta: Mapping[str, Any], job_type: str) -> Facts:
     key_id = meta.get(KEY_ID)
     name = job_type.partition("@")[0]
     return Facts(name, tenant_of(meta), key_id if isinstance(key_id, str) else None)
+
+
+def compares_args(unique: Any) -> bool:
+    """Return whether a unique policy covers arguments, by default too."""
+    if not isinstance(unique, Mapping):
+        return unique is not None
+    named = unique.get("keys") or unique.get("dimensions") or unique.get("key") or ["args"]
+    return "args" in named or unique.get("args_keys") is not None
 
 
 def digest(key: bytes, args: Sequence[Any]) -> str:

@@ -3,14 +3,14 @@
 import os
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from typing import TYPE_CHECKING, Final
 
 from ojs_tasks.codecs.errors import CodecFailed
 from ojs_tasks.codecs.keys import KeyRing
 from ojs_tasks.codecs.protocol import Encoded, Facts
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 VERSION: Final = b"\x01"
 NONCE_BYTES: Final = 12
@@ -51,6 +51,8 @@ class Encryption:
         if len(data) < LEAST_BYTES or data[:1] != VERSION:
             raise CodecFailed("the encrypted value has an unknown version or is cut off")
         nonce, sealed = data[1 : 1 + NONCE_BYTES], data[1 + NONCE_BYTES :]
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - see `_cipher`
+
         cipher = _cipher(self._keys.key(facts.key_id).secret)
         try:
             return cipher.decrypt(nonce, sealed, bound(encoding, facts))
@@ -73,5 +75,8 @@ def bound(encoding: str, facts: Facts) -> bytes | None:
 
 
 @lru_cache(maxsize=64)
-def _cipher(secret: bytes) -> AESGCM:
+def _cipher(secret: bytes) -> "AESGCM":
+    # imported late: processes without encryption need not load the library
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+
     return AESGCM(secret)

@@ -2,9 +2,10 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from ojs_tasks.arguments import split
 from ojs_tasks.codecs.errors import CodecFailed
 
 MARK: Final = "ojs_encoded"
@@ -26,6 +27,12 @@ class Payload(NamedTuple):
 def is_encoded(value: Any) -> bool:
     """Return whether a JSON value is an encoded one."""
     return isinstance(value, Mapping) and value.get(MARK) is True
+
+
+def has_encoded(args: Sequence[Any]) -> bool:
+    """Return whether arguments have an encoded value: as a position or as a keyword."""
+    positions, keywords = split(args)
+    return any(map(is_encoded, positions)) or any(map(is_encoded, keywords.values()))
 
 
 def may_be_encoded(text: str | bytes) -> bool:

@@ -48,6 +48,7 @@ SIZES = ((360, 740), (1280, 800))
 UNSEEN = {"act", "within", "logout", "api_key_rotate", "operation_file"}
 ASKS = {"operation_new": "?verb=retry&dead=1"}  # the query that a page needs besides its path
 OF_TYPE = ("versions_of_type", "version_removal", "version_touched", "rules_edit")
+ENCODED = {"ojs_encoded": True, "encoding": "gzip/plain+binary/encrypted", "data": "AAE="}
 LONG = "a." + "long" * 30
 
 Places = dict[str, str]
@@ -96,6 +97,7 @@ def places(page: Page) -> Places:
         "job_arguments": {
             "job_id": JobFactory.create(meta={"data_classification": "restricted"}).id
         },
+        "job_decode": {"job_id": JobFactory.create(args=[ENCODED]).id},
         "operation": {"pk": begin("cancel", state="available").pk},
         "queue": {"name": "mail"},
         "region_adopt": {"region_id": "eu"},

@@ -12,12 +12,13 @@ EXTENSIONS = """
 INSTALLED_APPS += [
     "tenancy.apps.TenancyConfig", "scheduling.apps.SchedulingConfig",
     "versioning.apps.VersioningConfig", "workflows.apps.WorkflowsConfig",
-    "webhooks.apps.WebhooksConfig",
+    "webhooks.apps.WebhooksConfig", "encryption.apps.EncryptionConfig",
 ]
 OJS["EXTENSIONS"] = (
     "scheduling.extension.Cron", "scheduling.extension.FairScheduling",
     "versioning.extension.Versioning", "tenancy.extension.Tenancy",
     "workflows.extension.WorkflowsExtension", "webhooks.extension.WebhooksExtension",
+    "encryption.extension.Encryption",
 )
 """
 URLS = """
