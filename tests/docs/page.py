@@ -8,8 +8,8 @@ import subprocess
 from types import TracebackType
 from typing import Final, Self
 
-from manual.classes import LIVE, class_of
-from manual.markdown import Block
+from docs.site.classes import LIVE, class_of
+from docs.site.markdown import Block
 from tests.docs.host import Host
 from tests.processes import DEADLINE_S
 

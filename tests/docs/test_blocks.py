@@ -13,9 +13,9 @@ import httpx
 import pytest
 import yaml
 
-from manual import markdown, stage
-from manual.classes import LIVE, WrongClass, class_of
-from manual.markdown import Block
+from docs.site import markdown, stage
+from docs.site.classes import LIVE, WrongClass, class_of
+from docs.site.markdown import Block
 from tests.conftest import ROOT
 from tests.docs.host import Host
 from tests.docs.page import Page, PageFailed

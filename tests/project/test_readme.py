@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from docs.site import markdown
 from jobs.domain.states import State
-from manual import markdown
 from ojs_tasks import registry
 from ojs_tasks.testing import run_available
 from tests.conftest import ROOT

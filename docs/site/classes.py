@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from manual.markdown import Block
+from docs.site.markdown import Block
 
 BY_LANGUAGE: Final = {
     "python": {"run", "compile", "file", "append", "show"},
