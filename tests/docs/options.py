@@ -1,5 +1,6 @@
 """Parse the options of commands without running the commands."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -41,8 +42,9 @@ def _commands(text: str) -> Iterator[list[str]]:
 def _made(arguments: list[str]) -> list[str]:
     """Return module and arguments that a target of the Makefile passes to Python."""
     done = subprocess.run(
-        ["make", "--dry-run", *arguments],  # noqa: S607 - any make on the PATH
+        ["make", "--dry-run", "--no-print-directory", *arguments],  # noqa: S607 - of the PATH
         cwd=ROOT, capture_output=True, text=True, check=True,
+        env={"PATH": os.environ["PATH"]},  # without the variables of a `make test` around it
     )  # fmt: skip
     return shlex.split(done.stdout.splitlines()[-1].partition(PYTHON)[2])
 
