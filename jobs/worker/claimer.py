@@ -67,6 +67,8 @@ class Claimer:
                 self._returns.give_back(self._in_flight.surplus())
                 self._waits.tick()
                 continue
+            # before the claim: a job that ends after it may have enqueued another one
+            was_idle = not self._in_flight.count()
             claimed = self._claim(free)
             if claimed:
                 pause = FIRST_POLL_S
@@ -75,7 +77,7 @@ class Claimer:
                     # with it for the interpreter, and jobs gather for the next claim.
                     self._notices.wait(GATHER_S)
                 continue
-            if self._has_nothing_left():
+            if was_idle and self._ends_when_idle():
                 return
             # An empty claim may have skipped rows that another claim held and then returned, or a
             # lane that a concurrent claim left active without a wake-up. So the first retries are
@@ -128,10 +130,6 @@ class Claimer:
         self._refusal = refusal
         self._waits.tick(REFUSED_S)
 
-    def _has_nothing_left(self) -> bool:
-        """Return whether a worker that runs once has ended all its jobs."""
-        return (
-            self._config.once
-            and not self._in_flight.count()
-            and not self._returns.may_have_lost_claims
-        )
+    def _ends_when_idle(self) -> bool:
+        """Return whether the worker runs once, and cannot hold jobs that it has not seen."""
+        return self._config.once and not self._returns.may_have_lost_claims

@@ -13,7 +13,7 @@ import yaml
 from playwright.sync_api import Browser, Page
 from typing_extensions import override
 
-from manual import DOCS, diagrams, markdown, reference, stage
+from docs.site import DOCS, diagrams, markdown, reference, stage
 from tests.conftest import ROOT
 from tests.docs.site import FOLDER
 

@@ -1,8 +1,8 @@
 """Draw the diagrams of the manual, so that the site needs no script of others.
 
-`python -m manual.diagrams MERMAID` draws each diagram that has no picture yet, and removes pictures
-without a diagram. MERMAID is the file `dist/mermaid.min.js` of the npm package `mermaid`. The
-pictures are named by the text of their diagram, and a test finds a diagram without its picture.
+`python -m docs.site.diagrams MERMAID` draws each diagram that has no picture yet, and removes
+pictures without a diagram. MERMAID is the file `dist/mermaid.min.js` of the npm package `mermaid`.
+The pictures are named by the text of their diagram, and a test finds a diagram without its picture.
 """
 
 import sys
@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from manual import DOCS, ROOT, markdown
+from docs.site import DOCS, ROOT, markdown
 
 PLACE: Final = "diagrams"
 FOLDER: Final = DOCS / PLACE

@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from manual import DOCS, ROOT, diagrams, markdown, reference
-from manual.markdown import Link
+from docs.site import DOCS, ROOT, diagrams, markdown, reference
+from docs.site.markdown import Link
 
 # pages of the root, and their place on the site
 ROOT_PAGES: Final = ("README", "CHANGELOG", "CONTRIBUTING", "CODE_OF_CONDUCT", "SECURITY")
@@ -59,8 +59,12 @@ def stage(folder: Path) -> None:
 
 
 def files() -> list[Path]:
-    """Return the files of the manual that are no pages."""
-    return [path for path in sorted(DOCS.rglob("*")) if path.is_file() and path.suffix != ".md"]
+    """Return the files of the manual that are no pages: pictures, diagrams and styles."""
+    return [
+        path
+        for path in sorted(DOCS.rglob("*"))
+        if path.is_file() and path.suffix not in {".md", ".py", ".pyc"}
+    ]
 
 
 def on_site(text: str, source: Path, places: dict[Path, str]) -> str:

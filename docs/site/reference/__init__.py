@@ -1,6 +1,6 @@
 """The pages that code generates: the Python API, the commands, the HTTP API, events, decisions."""
 
-from manual.reference import commands, decisions, events, http_api, python_api
+from docs.site.reference import commands, decisions, events, http_api, python_api
 
 
 def pages() -> dict[str, str]:

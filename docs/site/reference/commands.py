@@ -9,7 +9,7 @@ from django.apps import apps
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 
-from manual import ROOT
+from docs.site import ROOT
 
 DJANGOS = {
     action.dest for action in BaseCommand().create_parser("manage.py", "")._actions

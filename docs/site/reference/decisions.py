@@ -1,6 +1,6 @@
 """The list of decisions, from the titles of their pages."""
 
-from manual import DOCS, markdown
+from docs.site import DOCS, markdown
 
 
 def page() -> str:

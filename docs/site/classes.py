@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Final
 
-from manual.markdown import Block
+from docs.site.markdown import Block
 
 BY_LANGUAGE: Final = {
     "python": {"run", "compile", "file", "append", "show"},
-    "sh": {"run", "background", "request", "compile", "show"},
+    "sh": {"run", "background", "request", "options", "compile", "show"},
     "json": {"parse", "file", "show"},
     "yaml": {"parse", "file", "show"},
     "toml": {"parse", "file", "show"},
@@ -23,10 +23,10 @@ USUAL: Final = {
     "json": "parse", "yaml": "parse", "toml": "parse", "http": "parse", "text": "show",
     "html": "show", "nginx": "show", "sql": "show", "mermaid": "show",
 }  # fmt: skip
-NEEDS_REASON: Final = {("python", "compile"), ("sh", "compile"), ("python", "show"),
-                       ("sh", "show"), ("json", "show"), ("yaml", "show"), ("toml", "show"),
-                       ("http", "show")}  # fmt: skip
-LIVE: Final = {"run", "background", "file", "append", "output"}
+NEEDS_REASON: Final = {("python", "compile"), ("sh", "compile"), ("sh", "options"),
+                       ("python", "show"), ("sh", "show"), ("json", "show"), ("yaml", "show"),
+                       ("toml", "show"), ("http", "show")}  # fmt: skip
+LIVE: Final = {"run", "background", "request", "file", "append", "output"}
 
 
 class WrongClass(ValueError):

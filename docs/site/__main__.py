@@ -1,4 +1,4 @@
-"""python -m manual FOLDER: write the pages of the site into a folder."""
+"""python -m docs.site FOLDER: write the pages of the site into a folder."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ojs_project.settings")
     os.environ.setdefault("OJS_BUILD", "true")
     django.setup()
-    from manual.stage import stage  # noqa: PLC0415 - needs the apps
+    from docs.site.stage import stage  # noqa: PLC0415 - needs the apps
 
     stage(Path(sys.argv[1]))
 
