@@ -15,7 +15,8 @@ from ojs_tasks.exceptions import NoServer
 from ojs_tasks.flows import WorkflowSnapshot
 
 LOCAL: Final = "ojs_tasks.local.server"  # has LocalServer()
-LOCAL_CHECK: Final = "ojs_tasks.local.check"  # has check(draft), check_schedule(body)
+LOCAL_CHECK: Final = "ojs_tasks.local.check"  # has check(draft)
+LOCAL_SCHEDULES: Final = "ojs_tasks.local.check_schedules"  # has check_schedule(body)
 REMOTE: Final = "ojs_tasks.remote.server"  # has RemoteServer(settings)
 CODED: Final = "ojs_tasks.codecs.server"  # has CodedServer(server, coding)
 CODING: Final = "ojs_tasks.codecs.configured"  # has coding()
@@ -222,10 +223,17 @@ def check(draft: Draft) -> None:
 def check_schedule(body: Draft) -> None:
     """Check a schedule in code, where the server's rules are in this process.
 
-    Raises the server's refusal.
+    Raises the server's refusal, or NoServer if the package `scheduling` is that of the project.
     """
-    if is_local():
-        import_module(LOCAL_CHECK).check_schedule(body)
+    if not is_local():
+        return
+    try:
+        rules = import_module(LOCAL_SCHEDULES)
+    except ModuleNotFoundError as problem:
+        raise NoServer(
+            f"schedules need the app 'scheduling' of the server: {problem}; see `manage.py check`"
+        ) from None
+    rules.check_schedule(body)
 
 
 def project() -> str:

@@ -4,10 +4,10 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from django.apps import apps
 from django.core.checks import CheckMessage, Error
 
 from ojs_tasks.backends.base import OJSBackend
+from ojs_tasks.installed import has_app
 from ojs_tasks.server import LOCAL, Server, stand_in, with_codecs
 
 
@@ -26,7 +26,7 @@ class DatabaseBackend(OJSBackend):
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
         """Return the problems of the settings of this backend."""
-        if apps.is_installed("jobs"):
+        if has_app("jobs"):
             return super().check(**kwargs)
         return [
             Error(
