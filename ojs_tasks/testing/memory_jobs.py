@@ -41,6 +41,7 @@ class MemoryJob:
     result: Any = None
     errors: list[dict[str, Any]] = field(default_factory=list)
     latest: Report = field(default_factory=Report)  # of progress
+    reported: int = 0  # the attempt that made it
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -78,12 +79,21 @@ class MemoryJob:
         return MAX_ATTEMPTS if found is None else int(found)
 
     @property
+    def progress(self) -> Report:
+        """The progress of the latest attempt; 1 once the job has completed."""
+        if self.reported != self.attempt:
+            return Report()
+        is_done = self.state == "completed"
+        return self.latest._replace(fraction=1.0) if is_done else self.latest
+
+    @property
     def snapshot(self) -> Snapshot:
         """The job as handles show it."""
+        shown = self.progress
         return Snapshot(
             self.id, self.type, self.queue, self.state, self.attempt, self.max_attempts,
             self.result, self.errors[-1] if self.errors else None, tuple(self.errors),
-            self.latest.fraction, self.latest.message, self.latest.data,
+            shown.fraction, shown.message, shown.data,
             meta=self.draft.get("meta") or {}, args=self.draft["args"], priority=self.priority,
             created_at=self.created_at, started_at=self.started_at, finished_at=self.finished_at,
             worker_id=WORKER if self.state == "active" else None,
@@ -135,10 +145,15 @@ class MemoryJob:
 
     # --- the `Reporter` of its attempts
 
-    def report(self, _context: Context, report: Report) -> None:
-        """Keep a report of progress; None keeps the previous value."""
-        kept = zip(report, self.latest, strict=True)
-        self.latest = Report(*(before if one is None else one for one, before in kept))
+    def report(self, context: Context, report: Report) -> None:
+        """Keep a report of progress: the highest fraction of the attempt, the latest checkpoint."""
+        before = self.progress
+        fractions = [one.fraction for one in (before, report) if one.fraction is not None]
+        checkpoint = self.latest.checkpoint if report.checkpoint is None else report.checkpoint
+        self.latest = report._replace(
+            fraction=min(1.0, max(0.0, *fractions)) if fractions else None, checkpoint=checkpoint
+        )
+        self.reported = self.attempt
 
     async def areport(self, context: Context, report: Report) -> None:
         """Keep a report as `report` does."""
