@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from django.apps import apps
+from ojs_tasks.installed import has_app
 
 
 class Menu(Enum):
@@ -151,4 +151,4 @@ BY_NAME: Final = {page.name: page for page in PAGES}
 
 def installed() -> Iterator[Page]:
     """Return the pages whose app is installed."""
-    return (page for page in PAGES if not page.app or apps.is_installed(page.app))
+    return (page for page in PAGES if not page.app or has_app(page.app))

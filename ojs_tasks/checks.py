@@ -95,7 +95,7 @@ def _shadow(name: str, where: Path) -> CheckMessage:
     return Error(
         f"the package {name!r} is that of {where}, which hides {FOLDER / name}",
         hint="rename your package; or set OJS['SERVER'] and remove our apps, to reach a server"
-        " over HTTP"
+        " over HTTP (docs/remote.md)"
         if name == "jobs"
         else f"rename your package, or list it as {name!r} if you do not use ours",
         id="ojs.E030",
@@ -122,7 +122,7 @@ def _folder(name: str) -> Path | None:
 
 
 def _missing() -> Iterator[CheckMessage]:
-    installed = {_package(one) for one in settings.INSTALLED_APPS}
+    installed = {_package(one) for one in settings.INSTALLED_APPS if not _is_of_project(one)}
     if "jobs" not in installed:
         yield Error(
             "the app 'jobs' is missing, and OJS['SERVER'] is not set",
@@ -147,6 +147,11 @@ def _lack(name: str, who: str) -> CheckMessage:
     return Error(
         f"{who} the app {name!r}", hint=f"add {entry!r} to INSTALLED_APPS", obj=name, id="ojs.E032"
     )
+
+
+def _is_of_project(entry: str) -> bool:
+    """Return whether an entry is an app of the project with the name of an app of ours."""
+    return entry in CONFIGS and _folder(entry) not in {None, FOLDER / entry}
 
 
 def _package(entry: str) -> str:

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 import orjson
 from django import template
-from django.apps import apps
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -25,6 +24,7 @@ from jobs.models import DEFAULT_TENANT
 from jobs.services.operate.queues import QueueStats
 from jobs.services.workers.heartbeat import Standing
 from jobs.services.workers.workers import WorkerRow
+from ojs_tasks.installed import has_app
 
 register = template.Library()
 for of_time in (clock, local, in_zone, span):
@@ -164,7 +164,7 @@ def pool_link(name: str | None) -> SafeString | str:
     """Show the pool of a worker or job as a link to its page."""
     if not name:
         return NOTHING
-    if not apps.is_installed("scheduling"):
+    if not has_app("scheduling"):
         return name
     return format_html('<a href="{}">{}</a>', reverse("ojs_console:pool", args=[name]), name)
 
@@ -174,7 +174,7 @@ def tenant(name: str | None) -> SafeString | str:
     """Show a tenant as a link to its page; a dash for the default tenant."""
     if not name or name == DEFAULT_TENANT:
         return NOTHING
-    if not apps.is_installed("tenancy"):
+    if not has_app("tenancy"):
         return name
     return format_html('<a href="{}">{}</a>', reverse("ojs_console:tenant", args=[name]), name)
 

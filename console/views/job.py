@@ -3,7 +3,6 @@
 from typing import Any
 
 import orjson
-from django.apps import apps
 
 from console.one_job import OfOneJob
 from console.story import attempts, steps
@@ -16,6 +15,7 @@ from jobs.services.audit.audit import done_to
 from jobs.services.dispatch.explain import explain
 from jobs.services.outcome.progress import progress_of
 from ojs_tasks.codecs.payload import has_encoded
+from ojs_tasks.installed import has_app
 
 ACTS, NAMED = 20, 8  # entries of the audit log, steps of a workflow before this step
 
@@ -53,7 +53,7 @@ class JobDetail(OfOneJob):
 
 def _place_of(job: Job) -> Any:
     """Return the step of a job in its workflow, None without a workflow."""
-    if not job.watched or not apps.is_installed("workflows"):
+    if not job.watched or not has_app("workflows"):
         return None
     from workflows.services.explain import place_of  # noqa: PLC0415 - the app may be absent
 

@@ -87,7 +87,7 @@ class Claimer:
             pause = FIRST_POLL_S if is_woken else min(pause * 2, LAST_POLL_S)
 
     def _claim(self, free: int) -> int:
-        """Claim up to `free` jobs; returns how many."""
+        """Claim up to `free` jobs; returns how many. Jobs of a late claim go back unharmed."""
         try:
             close_old_connections()
             self._notices.listen()
@@ -108,7 +108,9 @@ class Claimer:
             self._directives.obey(Standing(claimed.directive))
             self._waits.beat.set()
         worker_id, reports = self._config.worker_id, self._reports
-        self._in_flight.add([Context(job, worker_id, reporter=reports) for job in claimed.jobs])
+        contexts = [Context(job, worker_id, reporter=reports) for job in claimed.jobs]
+        if not self._directives.hold(lambda: self._in_flight.add(contexts)):
+            self._returns.give_back(claimed.jobs)
         return len(claimed.jobs)
 
     def _request(self, free: int) -> FetchRequest:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from django.core.checks import CheckMessage, Error
 
 from ojs_tasks.backends.base import OJSBackend
-from ojs_tasks.server import REMOTE, Server, settings, with_codecs
+from ojs_tasks.server import REMOTE, Server, settings, stand_in, with_codecs
 
 # Options, and the setting of OJS that each stands for
 SETTINGS: Final[Mapping[str, str]] = {
@@ -24,9 +24,13 @@ class HTTPBackend(OJSBackend):
 
     own_options: ClassVar = frozenset(SETTINGS)
 
-    @cached_property
+    @property
     def server(self) -> Server:
-        """The client of the server."""
+        """The client of the server; in a test in memory the server of the test."""
+        return stand_in(remote=True) or self._remote
+
+    @cached_property
+    def _remote(self) -> Server:
         given = {SETTINGS[name]: one for name, one in self.options.items() if name in SETTINGS}
         made: Server = import_module(REMOTE).RemoteServer({**settings(), **given})
         return with_codecs(made)

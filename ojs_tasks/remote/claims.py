@@ -90,7 +90,8 @@ class RemoteClaims:
         self._attempts.went_well()
         self._refusal = ""
         self._obey(answer)
-        self._engine.in_flight.add(contexts)
+        if not self._engine.directives.hold(lambda: self._engine.in_flight.add(contexts)):
+            self._returns.give_back([one.job for one in contexts])
         return len(contexts)
 
     def _body(self, count: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import os
 import ssl
 import threading
 from collections.abc import AsyncGenerator
+from contextlib import closing
 from functools import partial
 from time import monotonic, sleep
 from typing import Any, Final, TypeVar
@@ -99,34 +100,36 @@ class Client:
     def run(self, script: Script[T]) -> T:
         """Run a script in this thread to its end."""
         resume: Any = partial(next, script)
-        while True:
-            try:
-                step: Step = resume()
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            try:
-                answer = self._do(step)
-            except Unanswered as problem:
-                resume = partial(script.throw, problem)
-            else:
-                resume = partial(script.send, answer)
+        with closing(script):  # an interrupted wait gives back what it holds
+            while True:
+                try:
+                    step: Step = resume()
+                except StopIteration as end:
+                    result: T = end.value
+                    return result
+                try:
+                    answer = self._do(step)
+                except Unanswered as problem:
+                    resume = partial(script.throw, problem)
+                else:
+                    resume = partial(script.send, answer)
 
     async def arun(self, script: Script[T]) -> T:
         """Run a script on this event loop to its end."""
         resume: Any = partial(next, script)
-        while True:
-            try:
-                step: Step = resume()
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            try:
-                answer = await self._ado(step)
-            except Unanswered as problem:
-                resume = partial(script.throw, problem)
-            else:
-                resume = partial(script.send, answer)
+        with closing(script):
+            while True:
+                try:
+                    step: Step = resume()
+                except StopIteration as end:
+                    result: T = end.value
+                    return result
+                try:
+                    answer = await self._ado(step)
+                except Unanswered as problem:
+                    resume = partial(script.throw, problem)
+                else:
+                    resume = partial(script.send, answer)
 
     def _do(self, step: Step) -> Any:
         if isinstance(step, Pause):

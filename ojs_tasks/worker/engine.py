@@ -26,7 +26,9 @@ LEAVE_S: Final = 5.0  # how long other handlers may go on in a process that must
 CANCEL_S: Final = 1.0  # how long cancelled coroutines may clean up after the grace period
 DRAIN_LOG_S: Final = 5.0  # how often the number of jobs left is logged
 
-CLEAN, UNFINISHED, REPLACE = 0, 1, 75  # exit codes; the parent starts a new process after REPLACE
+# Exit codes. The parent starts a new process after REPLACE, and none after the two of a worker that
+# an operator dismissed, with all jobs finished or some given back.
+CLEAN, UNFINISHED, REPLACE, DISMISSED, DISMISSED_UNFINISHED = 0, 1, 75, 76, 77
 
 
 class Engine:

@@ -74,8 +74,17 @@ class Execution:
                 return timed_out(context)
             return self._ended_by(problem, context)
 
-    def _completed(self, context: Context, result: Any) -> Ack:
-        encoded = None if result is None else self._encode(result, context.type)
+    def _completed(self, context: Context, result: Any) -> Ack | Nack:
+        """Return the answer for an attempt that returned; a refused result fails it.
+
+        Only this check makes an `invalid_result`: a handler may raise the same classes itself, for
+        example when the server refuses a job that it enqueues.
+        """
+        try:
+            encoded = None if result is None else self._encode(result, context.type)
+        except self._refusals as problem:
+            context.raised = problem
+            return failed(context, server_error("invalid_result", str(problem)))
         return Ack(context.job.id, encoded, context.worker_id, context.job.attempt)
 
     def _encode(self, result: Any, job_type: str) -> bytes:
@@ -91,8 +100,6 @@ class Execution:
         context.raised = problem
         if isinstance(problem, JobTimeout):
             return timed_out(context)
-        if isinstance(problem, self._refusals):
-            return failed(context, server_error("invalid_result", str(problem)))
         return failed(context, described(problem, context))
 
 

@@ -332,7 +332,6 @@ WHILE = {
     "jobs/services/enqueue/backpressure.py": BOUNDED,
     "jobs/services/enqueue/enqueue_each.py": SHRINKS,
     "jobs/services/dispatch/fetch.py": DRIVEN,
-    "jobs/services/dispatch/result.py": TIMED,
     "jobs/services/outcome/retain.py": SHRINKS,
     "jobs/services/read/awaiting.py": THREAD,
     "jobs/services/record/runs.py": SHRINKS,

@@ -120,6 +120,40 @@ def test_a_worker_that_runs_once_claims_again_after_a_job_that_ended_during_an_e
     assert state_of(show(second[0]).state) is State.COMPLETED
 
 
+@spec("GS-5", "D-GS-1")
+@pytest.mark.parametrize("verb", ["quiet", "terminate"])
+def test_jobs_of_a_claim_that_ends_after_a_signal_go_back_unharmed(
+    monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    job = handlers.echo.enqueue(1)
+    assert job is not None
+    process = WorkerProcess(WorkerConfig("w1", ("tests",), 1))
+    given: list[str] = []
+
+    def claim(request: FetchRequest) -> Claimed:
+        claimed = fetch(request)
+        given.extend(one.id for one in claimed.jobs)
+        if len(given) == 1:
+            getattr(process.directives, verb)()
+        return claimed
+
+    monkeypatch.setattr("jobs.worker.claimer.fetch", claim)
+    thread = threading.Thread(target=run, args=(process,))
+    thread.start()
+    until(lambda: bool(given) and state_of(show(job.id).state) is State.AVAILABLE, "the return")
+    assert (show(job.id).attempt, process.in_flight.count()) == (0, 0)
+
+    if verb == "quiet":
+        process.directives.resume()
+        until(lambda: state_of(show(job.id).state) is State.COMPLETED, "the job")
+        process.directives.terminate()
+    thread.join()
+
+    expected = (State.COMPLETED, 1) if verb == "quiet" else (State.AVAILABLE, 0)
+    assert (state_of(show(job.id).state), show(job.id).attempt) == expected
+    assert given == [job.id] * (2 if verb == "quiet" else 1)
+
+
 def test_a_worker_without_queues_asks_again_until_a_pool_gives_it_some(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

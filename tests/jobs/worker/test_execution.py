@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from jobs.domain.envelope import parse_job
+from jobs.domain.errors import InvalidPayload, ResultTooLarge
 from jobs.domain.job import Job
 from jobs.domain.wire.bounds import MAX_INTERVAL_MS
 from jobs.middleware import Chain, Link
@@ -15,6 +16,7 @@ from jobs.services.outcome.nack import Nack
 from jobs.worker.execution import EXECUTION
 from ojs_tasks import Context, Discard, JobTimeout, Retry, current_job, job, registry
 from ojs_tasks.worker import chain
+from ojs_tasks.worker.errors import InvalidResult
 from tests.spec import spec
 
 
@@ -202,6 +204,25 @@ def test_a_timeout_names_its_limit() -> None:
 )
 def test_a_result_that_cannot_be_stored_fails_the_attempt(value: Any) -> None:
     assert error_of(lambda: value)["code"] == "invalid_result"
+
+
+@both_kinds
+@pytest.mark.parametrize(
+    ("problem", "code"),
+    [
+        (InvalidPayload("the job is no JSON"), "invalid_payload"),
+        (ResultTooLarge.of("result", 1, 2), "result_too_large"),
+        (InvalidResult("mine"), "handler_error"),
+    ],
+)
+def test_a_refusal_that_the_handler_raises_is_its_own_error(
+    making: Callable[..., Any], problem: Exception, code: str
+) -> None:
+    """Such as that of a job that it enqueues: its result was never looked at."""
+    error = error_of(making(problem))
+
+    assert (error["type"], error["code"]) == (type(problem).__name__, code)
+    assert error["backtrace"]
 
 
 def test_text_that_looks_like_an_escape_is_a_result() -> None:
