@@ -99,6 +99,12 @@ def make_host(
         yield make
 
 
+@pytest.fixture
+def project(make_host: MakeHost) -> Host:
+    """Return an empty project on an empty database."""
+    return make_host(Kind.EMPTY)
+
+
 @pytest.fixture(scope="session")
 def serving(
     migrated: str,

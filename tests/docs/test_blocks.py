@@ -52,12 +52,6 @@ def live_pages() -> list[Path]:
     return [sample, *sorted({page for page, block in BLOCKS if class_of(block).name in LIVE})]
 
 
-@pytest.fixture
-def project(make_host: MakeHost) -> Host:
-    """Return an empty project."""
-    return make_host(Kind.EMPTY)
-
-
 @pytest.mark.parametrize("block", of_class("parse", "file", "append", "compile", "run", "options"))
 def test_a_block_is_correct_in_its_language(block: Block) -> None:
     match block.language:
