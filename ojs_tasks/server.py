@@ -211,6 +211,11 @@ def is_local() -> bool:
     )
 
 
+def is_debug() -> bool:
+    """Return whether the settings of this process are those of a developer."""
+    return bool(getattr(_django(), "DEBUG", False))
+
+
 def check(draft: Draft) -> None:
     """Check an envelope before any job has it, where the server's rules are in this process.
 
