@@ -20,6 +20,7 @@ LOCAL_SCHEDULES: Final = "ojs_tasks.local.check_schedules"  # has check_schedule
 REMOTE: Final = "ojs_tasks.remote.server"  # has RemoteServer(settings)
 CODED: Final = "ojs_tasks.codecs.server"  # has CodedServer(server, coding)
 CODING: Final = "ojs_tasks.codecs.configured"  # has coding()
+REMOTE_SETTINGS: Final = "ojs_tasks.remote.settings"
 APPS: Final = frozenset({"jobs", "jobs.apps.JobsConfig"})  # entries of INSTALLED_APPS
 
 Draft: TypeAlias = Mapping[str, Any]  # an envelope as PUSH takes it

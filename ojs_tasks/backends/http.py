@@ -9,8 +9,7 @@ from django.core.checks import CheckMessage, Error
 
 from ojs_tasks.backends.base import OJSBackend
 from ojs_tasks.exceptions import NoServer
-from ojs_tasks.remote.settings import RemoteSettings
-from ojs_tasks.server import REMOTE, Server, settings, stand_in, with_codecs
+from ojs_tasks.server import REMOTE, REMOTE_SETTINGS, Server, settings, stand_in, with_codecs
 
 # Options, and the setting of OJS that each stands for
 SETTINGS: Final[Mapping[str, str]] = {
@@ -57,7 +56,7 @@ class HTTPBackend(OJSBackend):
 
     def _wrong_setting(self) -> str:
         try:
-            RemoteSettings.of(self._options_of_server())
+            import_module(REMOTE_SETTINGS).RemoteSettings.of(self._options_of_server())
         except NoServer as problem:
             return str(problem)
         return ""
