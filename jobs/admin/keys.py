@@ -1,6 +1,5 @@
 """API keys and users' tenants in Django admin, changed by services."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -204,7 +203,7 @@ class StaffAdmin(Permitted):
     raw_id_fields = ("user",)  # where the admin has no search for users
     ordering = (f"user__{_NAME}",)
 
-    def get_autocomplete_fields(self, request: HttpRequest) -> Sequence[str]:
+    def get_autocomplete_fields(self, request: HttpRequest) -> tuple[str, ...]:
         """Search users if the project's admin can; `autocomplete_fields` would require it."""
         site = self.admin_site
         can_search = site.is_registered(_USER) and site.get_model_admin(_USER).get_search_fields(

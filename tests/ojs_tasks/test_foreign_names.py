@@ -44,7 +44,8 @@ def test_a_handler_names_its_own_call(handler: Any, name: str, right: str) -> No
 
 
 def test_a_signature_and_a_workflow_name_their_own_calls(handler: Any) -> None:
-    for call in (handler.s(1), chain(handler.s(1))):
+    calls: list[Any] = [handler.s(1), chain(handler.s(1))]
+    for call in calls:
         with pytest.raises(AttributeError, match="has no 'apply_async': use options"):
             call.apply_async()
 

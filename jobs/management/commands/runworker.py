@@ -14,7 +14,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jobs import logs
 from jobs.conf import conf
 from jobs.database import bypass_pooler
-from jobs.loops import Loop, LoopRunner, all_loops, run_once
+from jobs.extensions import Loop
+from jobs.loops import LoopRunner, all_loops, run_once
 from jobs.services.health.health import forget_loops_except
 from jobs.services.record.log import LOOP as LOG
 from jobs.worker.config import WorkerConfig
