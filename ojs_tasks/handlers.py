@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, Generic, ParamSpec, Self, TypeAlias, TypeVar, Unpack
