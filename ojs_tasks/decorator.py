@@ -64,6 +64,8 @@ def job(  # noqa: PLR0913 - keywords of the public interface
     only these parameters. Raises UnknownTerm, TypeError or ValueError for a wrong option, and
     ValueError when a job could have two handlers.
     """
+    if callable(type):
+        raise TypeError(f'@job needs the type of its jobs: @job("shop.{_name(type)}")')
     if versions is not None:
         parse_range(versions)
     members = with_terms({}, terms, type, of_call=False)
@@ -82,3 +84,8 @@ def job(  # noqa: PLR0913 - keywords of the public interface
         return handler
 
     return decorate
+
+
+def _name(function: Any) -> str:
+    """Return the name of a function, as a part of a job type."""
+    return str(getattr(function, "__name__", "task")).strip("_<>").lower()

@@ -2,13 +2,14 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, Generic, ParamSpec, Self, TypeAlias, TypeVar, Unpack
 
 from ojs_tasks.arguments import joined, split
 from ojs_tasks.codecs.choices import Choice, choice_of
+from ojs_tasks.foreign_names import Calls
 from ojs_tasks.handle import JobHandle
 from ojs_tasks.ranges import ANY, Range, parse_range
 from ojs_tasks.signatures import Dropped, Signature
@@ -29,7 +30,7 @@ Errors: TypeAlias = tuple[type[BaseException], ...]
 
 
 @dataclass(eq=False)
-class Handler(Generic[P, R]):
+class Handler(Calls, Generic[P, R]):
     """A registered function: `SyncHandler`, or `AsyncHandler` for a coroutine function."""
 
     function: Callable[P, Any]
@@ -87,7 +88,7 @@ class Handler(Generic[P, R]):
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Return the JSON arguments of a call: positions, then one object of keywords if any."""
-        signature_of(self.function).bind(*args, **kwargs)
+        require_fit(self.function, self.type, args, kwargs)
         return joined(args, kwargs)
 
     def run(self, args: Sequence[Any]) -> Any:
@@ -133,6 +134,17 @@ def encryption_of(function: Callable[..., Any], *, names: bool | Sequence[str]) 
         if kinds.get(name) in VARIADIC or (name not in kinds and not takes_any):
             raise ValueError(f"encrypt names {name!r}, which is no parameter of the handler")
     return choice_of(names, tuple(parameters))
+
+
+def require_fit(
+    function: Callable[..., Any], job_type: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Raise TypeError for arguments that a function does not accept; it names the type of job."""
+    signature = signature_of(function)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as problem:
+        raise TypeError(f"job {job_type!r}: {problem}: it takes {signature}") from None
 
 
 @lru_cache(maxsize=4096)

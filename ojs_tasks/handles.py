@@ -2,6 +2,8 @@
 
 from typing import Generic, Protocol, TypeVar
 
+from ojs_tasks.foreign_names import Results
+
 
 class Shown(Protocol):
     """A job or a workflow as the server last showed it."""
@@ -17,7 +19,7 @@ class Shown(Protocol):
 S = TypeVar("S", bound=Shown)
 
 
-class Handle(Generic[S]):
+class Handle(Results, Generic[S]):
     """What the server last showed of something that has an id.
 
     Handles are equal if they are of the same kind and have the same id, whatever they show.

@@ -20,6 +20,7 @@ LOCAL_SCHEDULES: Final = "ojs_tasks.local.check_schedules"  # has check_schedule
 REMOTE: Final = "ojs_tasks.remote.server"  # has RemoteServer(settings)
 CODED: Final = "ojs_tasks.codecs.server"  # has CodedServer(server, coding)
 CODING: Final = "ojs_tasks.codecs.configured"  # has coding()
+REMOTE_SETTINGS: Final = "ojs_tasks.remote.settings"
 APPS: Final = frozenset({"jobs", "jobs.apps.JobsConfig"})  # entries of INSTALLED_APPS
 
 Draft: TypeAlias = Mapping[str, Any]  # an envelope as PUSH takes it
@@ -209,6 +210,11 @@ def is_local() -> bool:
         and not settings().get("SERVER")
         and not APPS.isdisjoint(getattr(_django(), "INSTALLED_APPS", ()))
     )
+
+
+def is_debug() -> bool:
+    """Return whether the settings of this process are those of a developer."""
+    return bool(getattr(_django(), "DEBUG", False))
 
 
 def check(draft: Draft) -> None:

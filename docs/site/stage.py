@@ -5,7 +5,7 @@ site:
 
 - A link to a file that is no page, such as a test, becomes its path.
 - A diagram is a picture that was drawn before, so the site needs no script of others.
-- The info string of a block is its language alone.
+- The class of a block is invisible. Its title says what a reader does with the block.
 """
 
 import os
@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from docs.site import DOCS, ROOT, diagrams, markdown, reference
+from docs.site import DOCS, ROOT, diagrams, markdown, reference, titles
 from docs.site.markdown import Link
 
 # pages of the root, and their place on the site
@@ -81,7 +81,9 @@ def _block(block: str, up: str) -> str:
         (diagram,) = markdown.blocks(block)
         name = diagrams.name_of(diagram.text)
         return f"![Diagram]({up}/{diagrams.PLACE}/{name}){{.diagram}}\n"
-    return INFO.sub(r"\1", block)
+    (only,) = markdown.blocks(block)
+    title = titles.title_of(only)
+    return INFO.sub(rf'\1 title="{title}"' if title else r"\1", block, count=1)
 
 
 def _link(link: Link, *, source: Path, places: dict[Path, str]) -> str:

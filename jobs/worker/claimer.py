@@ -19,10 +19,9 @@ from jobs.worker.notices import Notices
 from jobs.worker.reports import Reports
 from jobs.worker.returns import Returns
 from ojs_tasks.context import Context
-from ojs_tasks.worker.directives import Directives
-from ojs_tasks.worker.in_flight import InFlight
+from ojs_tasks.worker.engine import Engine
 from ojs_tasks.worker.ports import Standing
-from ojs_tasks.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits
+from ojs_tasks.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S
 
 logger = logging.getLogger("ojs.worker")
 
@@ -37,19 +36,18 @@ class Claimer:
     def __init__(
         self,
         config: WorkerConfig,
-        in_flight: InFlight,
+        engine: Engine,
         returns: Returns,
         *,
-        directives: Directives,
-        waits: Waits,
         notices: Notices,
     ) -> None:
         """Prepare; `run` claims."""
         self._config = config
-        self._in_flight = in_flight
+        self._engine = engine
+        self._in_flight = engine.in_flight
         self._returns = returns
-        self._directives = directives
-        self._waits = waits
+        self._directives = engine.directives
+        self._waits = engine.waits
         self._notices = notices
         self._attempts = Attempts(logger, "claim.failed", RECONNECT_S, LONGEST_RECONNECT_S)
         self._reports = Reports()
@@ -67,8 +65,8 @@ class Claimer:
                 self._returns.give_back(self._in_flight.surplus())
                 self._waits.tick()
                 continue
-            # before the claim: a job that ends after it may have enqueued another one
-            was_idle = not self._in_flight.count()
+            # Seen before the claim: a job that ends during an empty claim may enqueue the next one.
+            was_idle = self._config.once and self._engine.is_idle()
             claimed = self._claim(free)
             if claimed:
                 pause = FIRST_POLL_S
@@ -77,7 +75,7 @@ class Claimer:
                     # with it for the interpreter, and jobs gather for the next claim.
                     self._notices.wait(GATHER_S)
                 continue
-            if was_idle and self._ends_when_idle():
+            if was_idle and not self._returns.may_have_lost_claims:
                 return
             # An empty claim may have skipped rows that another claim held and then returned, or a
             # lane that a concurrent claim left active without a wake-up. So the first retries are
@@ -131,7 +129,3 @@ class Claimer:
             logger.log(level, "claim.refused", extra={"reason": refusal})
         self._refusal = refusal
         self._waits.tick(REFUSED_S)
-
-    def _ends_when_idle(self) -> bool:
-        """Return whether the worker runs once, and cannot hold jobs that it has not seen."""
-        return self._config.once and not self._returns.may_have_lost_claims

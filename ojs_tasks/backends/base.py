@@ -47,6 +47,7 @@ class OJSBackend(BaseTaskBackend):
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         """Read the settings; `check` reports their problems."""
         super().__init__(alias, params)
+        self._given = params
         self._at_commit = bool(params.get("ENQUEUE_ON_COMMIT", False))
 
     @property
@@ -104,7 +105,11 @@ class OJSBackend(BaseTaskBackend):
 
     def check(self, **_kwargs: Any) -> list[CheckMessage]:
         """Return the problems of the settings of this backend."""
-        return [*checks.of_queues(self.alias, self.queues), *checks.of_options(self)]
+        return [
+            *checks.of_keys(self.alias, self._given),
+            *checks.of_queues(self.alias, self.queues),
+            *checks.of_options(self),
+        ]
 
     def _draft(self, task: AnyTask, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Draft:
         self.validate_task(task)

@@ -12,7 +12,7 @@ from ojs_tasks.backends.compat import AnyTask, normalize_json
 from ojs_tasks.backends.names import type_of
 from ojs_tasks.backends.options import apply, of_function
 from ojs_tasks.backends.running import AsyncTaskHandler, TaskHandler, handler_for
-from ojs_tasks.handlers import signature_of
+from ojs_tasks.handlers import require_fit
 from ojs_tasks.term_types import TaskTerms
 
 
@@ -59,7 +59,7 @@ class OJSTask(AnyTask):
         Raises TypeError for arguments that the function does not accept, or that are no JSON.
         """
         context = [None] if self.takes_context else []
-        signature_of(self.func).bind(*context, *args, **kwargs)
+        require_fit(self.func, self.job_type, [*context, *args], kwargs)
         positions: Any = normalize_json(args)
         keywords: Any = normalize_json(kwargs)
         return joined(positions, keywords)

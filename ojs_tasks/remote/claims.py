@@ -59,13 +59,13 @@ class RemoteClaims:
                 self._returns.give_back(in_flight.surplus())
                 waits.tick()
                 continue
+            # Seen before the claim: a job that ends during an empty claim may enqueue the next one.
+            was_idle = self._config.once and self._engine.is_idle()
             began = monotonic()
-            # before the claim: a job that ends after it may have enqueued another one
-            was_idle = not in_flight.count()
             claimed = self._claim(min(free, MOST))
             if claimed:
                 pause_s = FIRST_POLL_S
-            elif claimed == 0 and self._config.once and was_idle:
+            elif claimed == 0 and was_idle:
                 return
             elif monotonic() - began < WAIT_S / 2:  # the server does not hold requests
                 waits.tick(pause_s * (0.75 + random.random() / 2))  # noqa: S311 - no secret

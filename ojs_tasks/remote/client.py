@@ -155,8 +155,16 @@ class Client:
                     _check(body, until)
                 return _reply(response, body)
         except PROBLEMS as found:
-            failed = _unanswered(found)
+            failed = self._unanswered(found)
         raise failed  # outside of the handler: it must not carry the frames of the request
+
+    def _unanswered(self, problem: Exception) -> Unanswered:
+        """Describe a failure without bytes of the other side, and without the request."""
+        was_sent = not isinstance(problem, NOT_SENT)
+        is_own = isinstance(problem, _TooLong) or not was_sent  # a text of this machine
+        reason = (str(problem) if is_own else "") or type(problem).__name__
+        where = f"the OJS server at {self._settings.address}"
+        return Unanswered(f"{where} does not answer: {reason}", was_sent=was_sent)
 
     async def _asend(self, call: Call) -> Reply:
         client = await self._aconnected()
@@ -168,7 +176,7 @@ class Client:
                     _check(body, until)
                 return _reply(response, body)
         except PROBLEMS as found:
-            failed = _unanswered(found)
+            failed = self._unanswered(found)
         raise failed
 
     def _limit_s(self, call: Call) -> float:
@@ -289,14 +297,6 @@ def _check(body: bytearray, until: float) -> None:
 def _reply(response: httpx.Response, body: bytearray) -> Reply:
     after_s = retry_after_s(response.headers.get("Retry-After"))
     return Reply(response.status_code, loads(bytes(body)), after_s)
-
-
-def _unanswered(problem: Exception) -> Unanswered:
-    """Describe a failure without bytes of the other side, and without the request."""
-    was_sent = not isinstance(problem, NOT_SENT)
-    is_own = isinstance(problem, _TooLong) or not was_sent  # a text that the server cannot choose
-    reason = (str(problem) if is_own else "") or type(problem).__name__
-    return Unanswered(f"the OJS server does not answer: {reason}", was_sent=was_sent)
 
 
 def _is_stream(response: httpx.Response) -> bool:

@@ -4,7 +4,6 @@ It stores jobs and workflows, runs them by their handlers and middleware, and re
 cancels them. Unique policies, rate limits and schedules need the server.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -23,7 +22,7 @@ from ojs_tasks.registry import handled_queues
 from ojs_tasks.server import Draft, Reconciled, Snapshot, standing_in
 from ojs_tasks.testing.attempts import attempt
 from ojs_tasks.testing.memory_flows import Flow, Flows, planned, snapshot
-from ojs_tasks.testing.memory_jobs import Conflict, MemoryJob
+from ojs_tasks.testing.memory_jobs import Conflict, MemoryJob, through_json
 from ojs_tasks.testing.records import Enqueued, Run, TooManyJobs
 
 
@@ -93,7 +92,7 @@ class Memory:
 
         Raises TypeError for values that are no JSON, ValueError for more than three levels.
         """
-        flow = planned(json.loads(json.dumps(dict(body))))
+        flow = planned(through_json(body))
         self._flows.start(flow)
         return self._shown(flow)
 

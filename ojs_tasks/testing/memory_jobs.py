@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 from uuid import uuid4
 
+from ojs_tasks import documents
 from ojs_tasks.context import Context, Report
 from ojs_tasks.exceptions import Refused
 from ojs_tasks.server import Snapshot
@@ -15,6 +16,15 @@ from ojs_tasks.testing.records import Enqueued, call_of
 
 MAX_ATTEMPTS: Final = 3  # the server's default
 PRIORITIES: Final = {"high": 10, "normal": 0, "low": -10}
+
+
+def through_json(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a body as a server would show it. Raises TypeError for values without JSON."""
+    try:
+        shown: dict[str, Any] = documents.loads(documents.dumps(dict(body)))
+    except ValueError as problem:
+        raise TypeError(str(problem)) from None
+    return shown
 
 
 class Conflict(Refused):
@@ -49,7 +59,7 @@ class MemoryJob:
     @classmethod
     def of(cls, draft: Mapping[str, Any]) -> "MemoryJob":
         """Return a new job. Raises TypeError for values that are no JSON."""
-        read = json.loads(json.dumps(dict(draft)))
+        read = through_json(draft)
         job_id = str(read.get("id") or uuid4())
         if read.get("pending"):
             return cls(job_id, read, "pending")

@@ -60,6 +60,10 @@ class Engine:
         claimer.run()
         return self._drain(heart, returns)
 
+    def is_idle(self) -> bool:
+        """Return whether no job is in flight and each outcome is stored."""
+        return not self.in_flight.count() and self.acker.flush(0)
+
     def _claim_soon(self) -> None:
         if not self.waits.main.is_set():  # the main thread clears it before it checks
             self.waits.main.set()

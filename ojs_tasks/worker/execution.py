@@ -14,6 +14,7 @@ from ojs_tasks.job_errors import server_error, timeout_error
 from ojs_tasks.registry import handler_of
 from ojs_tasks.worker.chain import Steps, steps_for
 from ojs_tasks.worker.errors import InvalidResult, described
+from ojs_tasks.worker.failures import log_failure
 from ojs_tasks.worker.ports import Ack, Nack
 
 Run = TypeVar("Run", bound=Callable[..., Any])
@@ -71,7 +72,9 @@ class Execution:
         except BaseException as problem:
             if isinstance(problem, CancelledError) and is_late():
                 context.raised = problem
-                return timed_out(context)
+                outcome = timed_out(context)
+                log_failure(problem, outcome, context)
+                return outcome
             return self._ended_by(problem, context)
 
     def _completed(self, context: Context, result: Any) -> Ack | Nack:
@@ -98,6 +101,11 @@ class Execution:
 
     def _ended_by(self, problem: BaseException, context: Context) -> Nack:
         context.raised = problem
+        outcome = self._outcome_of(problem, context)
+        log_failure(problem, outcome, context)
+        return outcome
+
+    def _outcome_of(self, problem: BaseException, context: Context) -> Nack:
         if isinstance(problem, JobTimeout):
             return timed_out(context)
         return failed(context, described(problem, context))

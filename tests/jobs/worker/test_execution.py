@@ -355,3 +355,31 @@ def test_the_context_tells_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     outcome_of(lambda: "done")
 
     assert seen == [2, "default", "w1", None, None, False, "done"]
+
+
+def fail_with_data() -> None:
+    """Be a handler whose exception names an argument."""
+    raise LookupError("ada@example.org")
+
+
+@pytest.mark.parametrize("is_debug", [False, True])
+def test_a_failed_attempt_is_logged_with_its_place_and_in_debug_with_its_traceback(
+    caplog: pytest.LogCaptureFixture, settings: Any, *, is_debug: bool
+) -> None:
+    settings.DEBUG = is_debug
+
+    outcome_of(fail_with_data)
+
+    (line,) = [record for record in caplog.records if record.message == "attempt.failed"]
+    assert line.__dict__["error_type"] == "LookupError"
+    assert line.__dict__["error_at"].endswith("in fail_with_data")
+    assert ("ada@example.org" in caplog.text) is is_debug
+
+
+@pytest.mark.parametrize("decided", [Retry("later"), Discard("no use")])
+def test_what_a_handler_decides_is_no_failure_in_the_log(
+    caplog: pytest.LogCaptureFixture, decided: Exception
+) -> None:
+    outcome_of(raising(decided))
+
+    assert "attempt.failed" not in caplog.messages
