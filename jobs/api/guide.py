@@ -14,7 +14,7 @@ INTRODUCTION: Final = """
 This server stores background jobs in PostgreSQL and hands them to workers over HTTP, by the
 [Open Job Spec](https://openjobspec.org). A **producer** enqueues jobs. A **worker** fetches jobs,
 runs them, and acknowledges each (`ack`) or reports its failure (`nack`). Operators watch and change
-everything with the operations below, or in the [console](/console/).
+everything with the operations below, or in the console.
 
 ### Keys
 Send an API key as `Authorization: Bearer ojs_…` or as `X-API-Key`. An administrator creates keys in

@@ -212,3 +212,14 @@ def test_colours_and_the_time_zone_that_were_chosen_stay(page: Page) -> None:
 
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
     expect(page.locator("time").first).to_have_attribute("title", re.compile(r" UTC$"))
+
+
+def test_a_question_names_what_it_changes_and_its_button_what_it_does(page: Page) -> None:
+    stored_ids(1, queue="mail")
+    page.goto("/console/queues/")
+    page.get_by_role("button", name="Pause").click()
+    dialog = page.get_by_role("dialog")
+
+    expect(dialog.locator("#ask-target")).to_have_text("mail")
+    expect(dialog.get_by_role("button").first).to_have_text("Pause")
+    answer(page, does=False)

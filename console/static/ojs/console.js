@@ -9,6 +9,13 @@ function nameOf(button) {
     .map((one) => one.textContent).join("").trim();
 }
 
+// The name of what an action changes; a number is the key of a row, which says nothing.
+function targetOf(form, button) {
+  const named = button?.querySelector(".visually-hidden")?.textContent.trim();
+  const id = form.elements.namedItem("id")?.value || "";
+  return named || (/^\d+$/.test(id) ? "" : id);
+}
+
 // A form with a question is sent once it was answered; the reason goes with it.
 document.addEventListener("submit", (event) => {
   const form = event.target;
@@ -18,6 +25,7 @@ document.addEventListener("submit", (event) => {
   const dialog = document.getElementById("ask");
   const reason = dialog.querySelector("[name=reason]");
   dialog.querySelector("h2").textContent = question;
+  dialog.querySelector("#ask-target").textContent = targetOf(form, event.submitter);
   dialog.querySelector("[value=yes]").textContent = nameOf(event.submitter) || "Confirm";
   reason.value = "";
   const hasOwn = [...form.elements].some((one) => one.name === "reason" && one.type !== "hidden");
