@@ -37,7 +37,7 @@ class CronEntryAdmin(ReadOnly):
             with audited(who, "cron.trigger", str(row.pk)):
                 trigger(row.name, who, tenant=row.tenant, check=_allow)
 
-        each(request, queryset, run, "schedules made a job")
+        each(request, queryset, run, "schedules created a job")
 
     @admin.action(description="Pause the selected schedules")
     def pause(self, request: HttpRequest, queryset: QuerySet[models.CronEntry]) -> None:

@@ -78,7 +78,7 @@ def test_a_plan_is_promoted_paused_and_rolled_back_by_buttons(console: Client) -
     page = act(console, "rollback")
     assert "go to version 1.0" in page
     assert "was rolled back" in page
-    assert "by hand" in page
+    assert "By console:operator" in page
     assert "routing.rolled_back" in page
     actors = set(Audit.objects.exclude(action="routing.changed").values_list("actor", flat=True))
     assert actors == {"console:operator"}
