@@ -31,11 +31,12 @@ class Hour:
         """Return waiting plus run time of completed jobs in ms; null for minutes without jobs."""
         kinds = (("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
         return self._chart(
-            "Latency of completed jobs in the last hour, in milliseconds",
+            "Latency of completed jobs in the last hour",
             *(
                 (kind, label, [getattr(point.latency, kind) or None for point in self.points])
                 for kind, label in kinds
             ),
+            unit="ms",
         )
 
     @property
@@ -64,9 +65,12 @@ class Hour:
         """Return whether latencies exist; the server keeps none for tenants."""
         return any(point.latency.p50 for point in self.points)
 
-    def _chart(self, title: str, *series: tuple[str, str, list[Any]]) -> dict[str, Any]:
+    def _chart(
+        self, title: str, *series: tuple[str, str, list[Any]], unit: str = "jobs"
+    ) -> dict[str, Any]:
         return {
             "title": title,
+            "unit": unit,
             "at": [int(point.at.timestamp()) for point in self.points],
             "series": [
                 {"kind": kind, "label": label, "values": values} for kind, label, values in series

@@ -37,7 +37,7 @@ class CheckedPaths:
         try:
             check_path(request)
         except InvalidRequest as problem:
-            return problem_answer(request, problem, "Not acceptable")
+            return problem_answer(request, problem, "Bad request")
         return self._next(request)
 
 

@@ -79,7 +79,7 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "crons": {"name": ("schedule-99", NOTHING), "after": ("schedule-5",)},
     "pools": {"page": ("2",)},
     "tenants": {
-        "name": ("tenant-19", NOTHING), "state": ("suspended",), "loud": ("1",), "sort": ("id",),
+        "name": ("tenant-19", NOTHING), "state": ("suspended",), "noisy": ("1",), "sort": ("id",),
     },
     "versions": {"type": ("type-1", NOTHING), "page": ("2",)},
     "version_removal": {"remove": ("1.x", "<2.0", NOTHING)},
@@ -106,6 +106,7 @@ OF_JOBS: Mapping[str, tuple[str, ...]] = {
     "version": ("2.0", NOTHING),
     "priority": ("5", "99"),
     "by": ("ended",),
+    "zone": ("Europe/Berlin",),
     "since": ("2h", "6d"),
     "until": ("2h", "6d"),
     "args": ("customer4711", NOTHING),

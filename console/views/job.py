@@ -47,7 +47,7 @@ class JobDetail(OfOneJob):
             classified=classification(job),
             is_encoded=has_encoded(orjson.loads(job.args)),
             envelope=orjson.dumps(encode_job(job)),
-            title=job.type,
+            title=f"{job.type} {job.id[-12:]}",
         )
 
 

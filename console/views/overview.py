@@ -7,6 +7,7 @@ from django.utils import timezone
 from console import queries
 from console.alerts import shown
 from console.chart import last_hour
+from console.tour import tour
 from console.views.base import PageView
 from jobs.services.operate import queues
 from jobs.services.workers.workers import WorkerFilter, workers
@@ -31,6 +32,8 @@ class Overview(PageView):
             hour=last_hour(timezone.now(), self.tenant),
             alerts=shown(self.tenant),
             failures=queries.failures(FAILURES, self.tenant),
+            tour=tour(self.request),
+            is_new=not found,
             workers=None if self.tenant else workers(WorkerFilter(), limit=WORKERS),
             **kwargs,
         )

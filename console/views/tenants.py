@@ -36,7 +36,7 @@ class Tenants(PageView):
         return super().get_context_data(
             wanted=wanted,
             page=found,
-            loud=found.loud if wanted.is_empty else [],
+            noisy=found.noisy if wanted.is_empty else [],
             states=list(Standing),
             minutes=MINUTES,
             next_link=found.next,
@@ -118,7 +118,7 @@ class TenantEdit(PageView):
         except OJSError as problem:
             form.refuse(problem)
             return self._shown(form, 400)
-        outcome = "is there now" if is_new else "is stored: it counts from now on"
+        outcome = "is created" if is_new else "is saved; the change applies from now on"
         messages.success(request, f"Tenant {row.id} {outcome}.")
         return HttpResponseRedirect(reverse("ojs_console:tenant", args=[row.id]))
 

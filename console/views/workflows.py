@@ -7,13 +7,12 @@ from urllib.parse import urlencode
 import orjson
 from django.http import Http404
 
-from console.graph import draw
+from console.graph import draw, shown_state
 from console.views.base import PageView
 from jobs.domain.errors import NotFound
 from jobs.domain.wire.ids import is_id
 from workflows.domain.kinds import FAILURES, FLOW_NAMES, Callback, FlowState, StepState, kind_of
 from workflows.domain.rows import FlowRow
-from workflows.services.display import step_state
 from workflows.services.show import EVERY, STATES, Whole, Window, listed, show
 
 SIZE = 50
@@ -91,7 +90,7 @@ class WorkflowDetail(PageView):
             drawing=draw(whole),
             completed=_count(whole, {StepState.COMPLETED}),
             failed=_count(whole, FAILURES),
-            steps=[(step, step_state(step)) for step in whole.steps[:LISTED]],
+            steps=[(step, shown_state(step, whole)) for step in whole.steps[:LISTED]],
             is_longer=len(whole.steps) > LISTED,
             began=min((step.started_at for step in whole.steps if step.started_at), default=None),
             errors=[(step, orjson.loads(step.error)) for step in failed[:20] if step.error],

@@ -155,14 +155,14 @@ class ApiKeyAdmin(Permitted):
         }
         return TemplateResponse(request, self.page_of_secrets, facts)
 
-    @admin.action(description="Revoke the chosen keys")
+    @admin.action(description="Revoke the selected keys")
     def revoke(self, request: HttpRequest, queryset: QuerySet[models.ApiKey]) -> None:
         """Revoke the keys for good."""
         who = caller_of(request)
         revoked = sum(api_keys.revoke(key.prefix, who) for key in queryset)
         self.message_user(request, f"{revoked} keys revoked.")
 
-    @admin.action(description="Give the chosen keys new secrets")
+    @admin.action(description="Give the selected keys new secrets")
     def rotate(
         self, request: HttpRequest, queryset: QuerySet[models.ApiKey]
     ) -> HttpResponse | None:

@@ -121,7 +121,7 @@ CALLS: dict[str, Callable[[], object]] = {
     ),
     "tenants": lambda: tenants.page(tenants.TenantFilter()),
     "tenants by id": lambda: tenants.page(tenants.TenantFilter(sort="id", name="t5")),
-    "tenants that are loud": lambda: tenants.page(tenants.TenantFilter(loud="1")),
+    "noisy tenants": lambda: tenants.page(tenants.TenantFilter(noisy="1")),
     "tenants that match": lambda: tenants.page(tenants.TenantFilter(state="active")),
     "tenants further": lambda: tenants.page(tenants.TenantFilter(after="0~t5000")),
     "tenant": lambda: (tenants.line_of("t5"), tenants.detail("t5")),

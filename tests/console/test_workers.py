@@ -33,7 +33,7 @@ def test_a_worker_shows_what_it_runs_and_said(console: Client) -> None:
     assert url("job", job_id) in page
     assert "3.0\N{NO-BREAK SPACE}MB" in page
     assert "process 7" in page
-    assert "It never said" in page
+    assert "declares no versions" in page
     assert console.get(url("worker", "unknown")).status_code == 404
 
 

@@ -43,7 +43,14 @@
 
   function span(ms) {
     if (ms < 1000) return `${Math.round(ms)} ms`;
-    return ms < 120_000 ? `${Number((ms / 1000).toPrecision(3))} s` : `${Math.round(ms / 60_000)} min`;
+    if (ms < 120_000) return `${Number((ms / 1000).toPrecision(3))} s`;
+    if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`;
+    return ms < 172_800_000 ? `${Number((ms / 3_600_000).toPrecision(3))} h` : `${Number((ms / 86_400_000).toPrecision(3))} d`;
+  }
+
+  // a count in a few characters: 950, 12k, 1.5M
+  function count(value) {
+    return new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }).format(value);
   }
 
   // what is under the pointer, in words
@@ -71,14 +78,15 @@
   const still = { y: false, drag: { x: false, y: false } };
 
   function hour(figure, plot, data) {
+    const shown = data.unit === "ms" ? span : count;
     return new window.uPlot({
       width: plot.clientWidth,
       height: plot.clientHeight,
       legend: { show: false },
       cursor: still,
-      plugins: [tip((n) => clock(data.at[n]), data.series)],
+      plugins: [tip((n) => clock(data.at[n]), data.series, data.unit === "ms" ? span : undefined)],
       scales: { y: { range: (u, low, high) => [0, Math.max(1, high * 1.05)] } },
-      axes: [{ ...axis(), size: 28, values: (u, splits) => splits.map((at) => clock(at)) }, { ...axis(), size: 56 }],
+      axes: [{ ...axis(), size: 28, values: (u, splits) => splits.map((at) => clock(at)) }, { ...axis(), size: 56, values: (u, splits) => splits.map(shown) }],
       series: [{}, ...data.series.map((one) => ({
         label: one.label,
         stroke: tone(one.kind, figure),

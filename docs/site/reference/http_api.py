@@ -16,6 +16,8 @@ HEAD: Final = """# HTTP API
 A running server also has this document at `/ojs/v1/openapi.json`, and at `/ojs/v1/docs` a page that
 sends requests. The scope is the permission that a key needs. Each operation also answers with the
 errors of the [list of errors](../errors.md): 401, 403, 422, 500, 503 and 504.
+
+The commands use `OJS_URL`, the address of the server, and `OJS_API_KEY`.
 """
 
 
@@ -29,8 +31,9 @@ def page() -> str:
                 operation = item[method]
                 by_tag[operation["tags"][0]] += _operation(method.upper(), path, operation)
     lines = [HEAD, *_parameters("Headers of every request", found["components"]["parameters"])]
-    for tag in sorted(by_tag):
-        lines += ["", f"## {tag}", *by_tag[tag]]
+    for tag in found["tags"]:
+        lines += ["", f"## {tag['name']}", "", tag.get("description", "")]
+        lines += by_tag[tag["name"]]
     lines += ["", "## Schemas"]
     for name, schema in sorted(found["components"]["schemas"].items()):
         lines += ["", f"### {name}", "", schema.get("description", ""), *_members(schema)]
