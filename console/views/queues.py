@@ -12,7 +12,8 @@ from console import tasks
 from console.access import may
 from console.actions.queues import PURGED
 from console.callers import caller_of
-from console.chart import last_hour
+from console.chart import chart
+from console.marks import Subject
 from console.views.base import PageView
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.states import WAITING
@@ -71,7 +72,7 @@ class QueueDetail(PageView):
             **{
                 "queue": found,
                 "since": oldest_available(name, self.tenant),
-                "hour": None if self.tenant else last_hour(found.computed_at, queue=name),
+                "chart": None if self.tenant else chart(self.request, Subject(queue=name)),
                 "config": orjson.dumps(found.config, option=orjson.OPT_INDENT_2).decode(),
                 "states": [(state, found.jobs[state], state in WAITING) for state in PURGED],
                 "entries": done_to(name, "queue", limit=ENTRIES) if may_audit else None,

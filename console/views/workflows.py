@@ -6,7 +6,9 @@ from urllib.parse import urlencode
 
 import orjson
 from django.http import Http404
+from django.utils import timezone
 
+from console import gantt
 from console.graph import draw
 from console.views.base import PageView
 from jobs.domain.errors import NotFound
@@ -85,13 +87,15 @@ class WorkflowDetail(PageView):
         if self.tenant not in {None, whole.row.tenant}:
             raise Http404
         flow = line(whole.row)
+        named = [(step, step_state(step)) for step in whole.steps]
         failed = [step for step in whole.steps if step.state in FAILURES]
         return super().get_context_data(
             flow=flow,
             drawing=draw(whole),
             completed=_count(whole, {StepState.COMPLETED}),
             failed=_count(whole, FAILURES),
-            steps=[(step, step_state(step)) for step in whole.steps[:LISTED]],
+            steps=named[:LISTED],
+            bars=gantt.of_steps(named, timezone.now()),
             is_longer=len(whole.steps) > LISTED,
             began=min((step.started_at for step in whole.steps if step.started_at), default=None),
             errors=[(step, orjson.loads(step.error)) for step in failed[:20] if step.error],

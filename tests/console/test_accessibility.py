@@ -100,6 +100,7 @@ def places(page: Page) -> Places:
         "job_decode": {"job_id": JobFactory.create(args=[ENCODED]).id},
         "operation": {"pk": begin("cancel", state="available").pk},
         "queue": {"name": "mail"},
+        "type": {"job_type": LONG},
         "region_adopt": {"region_id": "eu"},
         "region_forget": {"region_id": "mars"},
         "worker": {"name": "worker-1"},
