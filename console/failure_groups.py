@@ -78,22 +78,21 @@ class Groups:
         }
 
 
-def groups(asked: JobFilter, now: datetime, looked: int | None = None) -> Groups:
-    """Group the latest `looked` dead jobs of a queue, tenant and type; two statements."""
-    looked = looked or LOOKED
+def groups(asked: JobFilter, now: datetime) -> Groups:
+    """Group the latest dead jobs of a queue, tenant and type; two statements."""
     rows = queries.dead(
         queue=asked.queue or None,
         tenant=asked.tenant or None,
         type=(asked.type and pattern(asked.type)) or None,
         fingerprint=asked.fingerprint or None,
-        looked=looked,
+        looked=LOOKED,
     )
     bins = _bins([row.at for row in rows], now)
     sizes = Counter(row.fingerprint for row in rows)
     largest = dict.fromkeys(sorted(sizes, key=lambda name: (-sizes[name], name))[:SHOWN])
     found = _grouped((row for row in rows if row.fingerprint in largest), bins, now)
     shown = [found[name] for name in largest]
-    is_partial = bool(rows) and rows[0].looked >= looked
+    is_partial = bool(rows) and rows[0].looked >= LOOKED
     messages = {job.id: error_of(job) for job in show_many([group.newest for group in shown])}
     for group in shown:
         group.message = messages.get(group.newest) or ""

@@ -10,7 +10,15 @@ from console.times import span
 from workflows.domain.rows import StepRow
 
 ROWS: Final = 60  # of a timeline, at most
-TICKS: Final = 5
+TICKS: Final = 6  # at most
+SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
+DISTANCES_MS: Final = (
+    *(part * ten for ten in (1, 10, 100, SECOND) for part in (1, 2, 5)),
+    *(part * SECOND for part in (10, 20, 30)),
+    *(part * MINUTE for part in (1, 2, 5, 10, 20, 30)),
+    *(part * HOUR for part in (1, 2, 4, 6, 12)),
+    *(part * DAY for part in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)),
+)  # between ticks
 LEAST: Final = 0.4  # percent: the width of the shortest bar
 
 
@@ -112,8 +120,18 @@ def _timeline(rows: Sequence[_Row], number: int) -> Timeline | None:
     until = max(part[3] for row in rows for part in row.parts)
     whole = max((until - since).total_seconds(), 0.001)
     lines = [_line(row, since, whole) for row in rows]
-    ticks = [(round(100 * n / TICKS, 1), span(1000 * whole * n / TICKS)) for n in range(TICKS)]
-    return Timeline(since, until, lines, number - len(rows), ticks)
+    return Timeline(since, until, lines, number - len(rows), _ticks(1000 * whole))
+
+
+def _ticks(whole_ms: float) -> list[tuple[float, str]]:
+    """Return places in percent, and the round times since the start that they stand for."""
+    fitting = (one for one in DISTANCES_MS if whole_ms / one <= TICKS)
+    distance = next(fitting, DISTANCES_MS[-1])
+    number = min(TICKS, int(whole_ms // distance))
+    marks = [
+        (100 * n * distance / whole_ms, f"+{span(n * distance)}") for n in range(1, number + 1)
+    ]
+    return [(0.0, "start"), *((round(place, 1), words) for place, words in marks if place < 97)]  # noqa: PLR2004 - a word needs room
 
 
 def _line(row: _Row, since: datetime, whole: float) -> Line:

@@ -19,6 +19,7 @@ class Range:
 
     name: str  # in addresses
     label: str
+    words: str  # after "the last"
     length_s: int
     steps_s: tuple[int, ...]
 
@@ -48,13 +49,13 @@ class Range:
 
 
 RANGES: Final = (
-    Range("15m", "15 min", 15 * MINUTE, (MINUTE,)),
-    Range("1h", "1 h", HOUR, (MINUTE,)),
-    Range("6h", "6 h", 6 * HOUR, (5 * MINUTE, HOUR)),
-    Range("24h", "24 h", DAY, (15 * MINUTE, HOUR)),
-    Range("7d", "7 d", 7 * DAY, (HOUR, DAY)),
-    Range("30d", "30 d", 30 * DAY, (6 * HOUR, DAY)),
-    Range("90d", "90 d", 90 * DAY, (DAY,)),
+    Range("15m", "15 min", "15 minutes", 15 * MINUTE, (MINUTE,)),
+    Range("1h", "1 h", "hour", HOUR, (MINUTE,)),
+    Range("6h", "6 h", "6 hours", 6 * HOUR, (5 * MINUTE, HOUR)),
+    Range("24h", "24 h", "24 hours", DAY, (15 * MINUTE, HOUR)),
+    Range("7d", "7 d", "7 days", 7 * DAY, (HOUR, DAY)),
+    Range("30d", "30 d", "30 days", 30 * DAY, (6 * HOUR, DAY)),
+    Range("90d", "90 d", "90 days", 90 * DAY, (DAY,)),
 )
 BY_NAME: Final = {one.name: one for one in RANGES}
 USUAL: Final = "1h"

@@ -99,6 +99,26 @@ def type_runs(job_type: str, looked: int) -> list[RunEvent]:
     return [RunEvent(*row) for row in _rows("type_runs", {"type": job_type, "looked": looked})]
 
 
+class ErrorGroup(NamedTuple):
+    """Failed attempts with equal errors; `looked` and `back_to` describe the search."""
+
+    fingerprint: str
+    error_type: str
+    message: str  # of the latest
+    attempts: int
+    lately: int  # in the last hour
+    first_at: datetime
+    last_at: datetime
+    looked: int
+    back_to: datetime
+
+
+def type_errors(job_type: str, looked: int, size: int) -> list[ErrorGroup]:
+    """Group the failed attempts of a type among the latest `looked` of all types."""
+    params = {"type": job_type, "looked": looked, "size": size}
+    return [ErrorGroup(*row) for row in _rows("type_errors", params)]
+
+
 class TypeWorker(NamedTuple):
     """A live worker that accepts a type; `total` is the number of all such workers."""
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import ceil
 from typing import Final
 
 from django.apps import apps
@@ -79,12 +80,12 @@ def _spread(label: str, events: Sequence[RunEvent]) -> Spread | None:
     took = sorted(event.took_ms for event in events if event.took_ms is not None)
     if not took:
         return None
-    return Spread(label, len(took), [float(took[_rank(share, len(took))]) for share in SHARES])
+    return Spread(label, len(took), [float(took[rank(share, len(took))]) for share in SHARES])
 
 
-def _rank(share: float, number: int) -> int:
-    """Return the index of the smallest value that `share` of the values do not exceed."""
-    return max(0, -int(-share * number // 1) - 1)
+def rank(share: float, number: int) -> int:
+    """Return the index of the smallest of `number` sorted values that covers a share of them."""
+    return max(0, ceil(round(share * number, 6)) - 1)
 
 
 def all_time(found: Histograms) -> list[Spread]:

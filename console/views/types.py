@@ -9,8 +9,6 @@ from django.utils import timezone
 from console import ranges, time_queries, types
 from console.access import may
 from console.chart import chart
-from console.failure_groups import groups
-from console.filters import JobFilter
 from console.marks import Subject
 from console.time_queries import QueueCounts, TypeCounts
 from console.views.base import PageView
@@ -19,7 +17,7 @@ from jobs.domain.wire.names import TYPE_PATTERN
 
 SIZE = 100
 QUEUES = 20
-DEAD_LOOKED = 2_000  # dead jobs that are read for the groups of errors
+FAILED_LOOKED, ERRORS = 5_000, 20  # latest failed attempts that are read, groups of errors
 
 
 class Types(PageView):
@@ -70,7 +68,7 @@ class TypeDetail(PageView):
             total=_total(name, queues),
             sample=found,
             spreads=[*found.spreads, *types.all_time(durations)],
-            errors=groups(JobFilter(type=name), timezone.now(), looked=DEAD_LOOKED),
+            errors=time_queries.type_errors(name, FAILED_LOOKED, ERRORS),
             versions=versions if may(self.request, "routing.see") else None,
             accepting=self._accepting(name, names, versions),
             title=name,

@@ -14,18 +14,19 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from console import chart as charts
-from console import ranges
+from console import ranges, types
 from console.marks import Subject
 from console.ranges import BY_NAME, RANGES
 from console.times import span
 from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
-from jobs.models import Audit, Period, Worker
+from jobs.models import DEFAULT_TENANT, Audit, Period, Worker
 from jobs.services.operate.queues import pause, resume
 from jobs.services.record.aggregate import aggregate_events
 from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.console.test_pages import listed, url
 from tests.factories import JobFactory, stored
+from versioning.domain.declaration import declared
 
 NOW = datetime(2026, 11, 25, 10, 7, 30, tzinfo=UTC)
 ADA = Caller("ada")
@@ -314,6 +315,52 @@ def test_the_pages_of_types_cost_the_same_for_every_range_and_number_of_jobs(
 )  # fmt: skip
 def test_durations_of_the_table_read_well(ms: float, text: str) -> None:
     assert span(ms) == text
+
+
+def test_the_page_of_a_type_tells_runs_errors_tenants_versions_and_workers(
+    console: Client,
+) -> None:
+    for tenant in ("acme", "acme", "zoo"):
+        JobFactory.create(state=State.COMPLETED, queue="mail", type="mail.send",
+                          version="1.0", meta={"tenant_id": tenant})  # fmt: skip
+    dead = JobFactory.create(state=State.DISCARDED, queue="mail", type="mail.send")
+    JobFactory.create(state=State.DISCARDED, queue="mail", type="mail.other")
+    takes = [{"type": "mail.send", "versions": ">=1.0"}]
+    other = [{"type": "mail.other", "versions": "*"}]
+    for name, handlers, queue in (
+        ("w1", takes, "mail"), ("w2", other, "mail"), ("w3", takes, "else"),
+    ):  # fmt: skip
+        heartbeat(Report(name, queues=(queue,), declaration=declared(handlers, is_exclusive=True)))
+    aggregate_events(100_000)
+    with connection.cursor() as cursor:  # known times instead of real ones
+        for kind, ms in ((3, 40), (4, 500), (5, 70)):
+            cursor.execute("UPDATE ojs_event SET took_ms = %s WHERE kind = %s", [ms, kind])
+
+    context = console.get(url("type", "mail.send")).context
+
+    runs = {one.label: (one.number, list(one.values)) for one in context["sample"].spreads}
+    assert runs == {"Wait": (4, [40.0] * 3), "Run": (3, [500.0] * 3)}
+    all_time = [one for one in context["spreads"] if one.is_bound]
+    assert [(one.label, one.number) for one in all_time] == [("Wait", 4), ("Run", 3)]
+    assert dict(context["sample"].tenants) == {"acme": 2, "zoo": 1, DEFAULT_TENANT: 1}
+    assert context["sample"].recent[0].id == dead.id
+    assert [(one.attempts, one.lately, one.message) for one in context["errors"]] == [
+        (1, 1, "it broke")
+    ]
+    assert [str(one.version) for one in context["versions"].versions] == ["1.0"]
+    assert [worker.id for worker in context["accepting"].workers] == ["w1"]
+    assert console.get(url("type", "never.seen")).status_code == 200
+    assert console.get(url("type", "No Type")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("number", "ranks"),
+    [(1, [0, 0, 0]), (2, [0, 1, 1]), (100, [49, 94, 98]), (200, [99, 189, 197])],
+)
+def test_percentiles_are_the_smallest_values_that_cover_their_share(
+    number: int, ranks: list[int]
+) -> None:
+    assert [types.rank(share, number) for share in types.SHARES] == ranks
 
 
 def names(found: Iterable[Any]) -> list[str]:

@@ -57,12 +57,8 @@ def test_attempts_are_drawn_from_the_first_wait_to_the_last_end() -> None:
         "waited 20 s, ran 10 s", "waited 20 s, ran 10 s", "runs for 20 s",
     ]  # fmt: skip
     assert found.ticks == [
-        (0, "0 ms"),
-        (20, "20 s"),
-        (40, "40 s"),
-        (60, "1 min"),
-        (80, "1 min 20 s"),
-    ]
+        (0, "start"), (20, "+20 s"), (40, "+40 s"), (60, "+1 min"), (80, "+1 min 20 s"),
+    ]  # fmt: skip
     assert of_attempts([Attempt(1, outcome="failed")], NOW) is None
 
 

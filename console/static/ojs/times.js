@@ -88,6 +88,7 @@
       ctx.save();
       ctx.font = `${11 * ratio}px system-ui, sans-serif`;
       ctx.textAlign = "center";
+      let [before, level] = [-Infinity, 0]; // letters that would overlap stand below each other
       for (const mark of data.marks) {
         const x = Math.round(u.valToPos(mark.at, "x", true));
         if (x < bbox.left || x > bbox.left + bbox.width) continue;
@@ -98,7 +99,9 @@
         ctx.moveTo(x, bbox.top + 12 * ratio);
         ctx.lineTo(x, bbox.top + bbox.height);
         ctx.stroke();
-        ctx.fillText(LETTERS[mark.kind], x, bbox.top + 10 * ratio);
+        level = x - before < 12 * ratio ? (level + 1) % 5 : 0;
+        before = x;
+        ctx.fillText(LETTERS[mark.kind], x, bbox.top + (10 + 12 * level) * ratio);
       }
       ctx.restore();
     };
