@@ -199,12 +199,12 @@ def _points(spell: Spell, subject: Subject) -> list[Point]:
     if subject.type is None:
         return history(spell, queue=subject.queue, tenant=subject.tenant)
     found = {
-        span.at: Point(
-            span.at, span.enqueued, span.completed, span.failed,
-            (span.wait_ms / span.started if span.started else 0.0)
-            + (span.run_ms / span.completed if span.completed else 0.0),
+        step.at: Point(
+            step.at, step.enqueued, step.completed, step.failed,
+            (step.wait_ms / step.started if step.started else 0.0)
+            + (step.run_ms / step.completed if step.completed else 0.0),
         )
-        for span in time_queries.type_history(spell, subject.type)
+        for step in time_queries.type_history(spell, subject.type)
     }  # fmt: skip
     number = round((spell.until - spell.since).total_seconds()) // spell.period_s
     at = [spell.since + timedelta(seconds=n * spell.period_s) for n in range(number)]

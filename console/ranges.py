@@ -10,7 +10,7 @@ from jobs.domain.outcome.retention import parse_age
 from jobs.domain.record.periods import DAY, HOUR, MINUTE, coarsest
 from jobs.services.record.rates import Spell
 
-MOST_ROWS: Final = 100_000  # stored counts that a chart reads
+MOST_ROWS: Final = 200_000  # stored counts that a chart reads
 
 
 @dataclass(frozen=True, slots=True)

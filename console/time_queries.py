@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jobs.domain.record.periods import coarsest
-from jobs.queries.counts import Span
 from jobs.services.record.rates import Spell
 from jobs.statements import Statements
 
@@ -18,10 +17,22 @@ def chart_rows(most: int, tenant: str | None) -> int:
     return int(_rows("chart_rows", {"most": most, "tenant": tenant})[0][0])
 
 
-def type_history(spell: Spell, job_type: str) -> list[Span]:
+class Step(NamedTuple):
+    """The counts of one step that begins at `at`; `failed` counts attempts."""
+
+    at: datetime
+    enqueued: int
+    completed: int
+    failed: int
+    started: int
+    wait_ms: int  # sum over the started jobs
+    run_ms: int  # sum over the completed jobs
+
+
+def type_history(spell: Spell, job_type: str) -> list[Step]:
     """Sum the counts of a type per step; empty steps are absent."""
     found = _rows("type_history", {**_bounds(spell), "type": job_type})
-    return [Span(*row) for row in found]
+    return [Step(*row) for row in found]
 
 
 class TypeCounts(NamedTuple):
@@ -76,7 +87,7 @@ def type_queues(spell: Spell, job_type: str, size: int) -> tuple[list[QueueCount
     found: dict[int, dict[int, int]] = {}
     for queue, *row in _rows("type_queues", {**_bounds(spell), "type": job_type, "size": size}):
         if queue is not None:
-            queues.append(QueueCounts(queue, TypeCounts(job_type, *row, 1)))
+            queues.append(QueueCounts(queue, TypeCounts._make((job_type, *row, 1))))
         else:
             found.setdefault(row[0], {})[row[1]] = row[2]
     return queues, found
