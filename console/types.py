@@ -7,8 +7,6 @@ from datetime import datetime
 from math import ceil
 from typing import Final
 
-from django.apps import apps
-
 from console import time_queries
 from console.time_queries import Histograms, RunEvent, TypeWorker
 from jobs.conf import conf
@@ -23,6 +21,7 @@ from jobs.domain.record.events import (
 )
 from jobs.models import DEFAULT_TENANT
 from jobs.services.read.show import show_many
+from ojs_tasks.installed import has_app
 
 LOOKED: Final = 20_000  # latest events of all types that are read for a sample
 SHARES: Final = (0.5, 0.95, 0.99)
@@ -131,7 +130,7 @@ def accepting(job_type: str, queues: Sequence[str], declared: Iterable[Declarati
 
 def _accepted(job_type: str, declared: Iterable[Declaration]) -> tuple[list[int], bool]:
     """Return the declarations that accept jobs of the type, and whether none is needed."""
-    if not apps.is_installed("versioning"):
+    if not has_app("versioning"):
         return [], True
     from versioning.conf import conf as of_versions  # noqa: PLC0415 - the app may be absent
     from versioning.domain.declaration import handles  # noqa: PLC0415

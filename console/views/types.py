@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.apps import apps
 from django.http import Http404
 from django.utils import timezone
 
@@ -14,6 +13,7 @@ from console.time_queries import QueueCounts, TypeCounts
 from console.views.base import PageView
 from jobs.domain.wire.bounds import MAX_TYPE
 from jobs.domain.wire.names import TYPE_PATTERN
+from ojs_tasks.installed import has_app
 
 SIZE = 100
 QUEUES = 20
@@ -84,7 +84,7 @@ class TypeDetail(PageView):
 
 def _versions(name: str) -> Any:
     """Return the versions of a type and the declarations of all live workers; None: no app."""
-    if not apps.is_installed("versioning"):
+    if not has_app("versioning"):
         return None
     from versioning.services.versions import versions  # noqa: PLC0415 - it may be absent
 
