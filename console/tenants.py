@@ -5,10 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from django.utils import timezone
-
 from console import queries
-from console.chart import Hour, last_hour
 from console.queries import TenantPlace, TenantSearch
 from jobs.domain.states import State
 from jobs.domain.wire.durations import format_duration
@@ -283,12 +280,16 @@ def left(tenant_id: str) -> dict[State, int]:
 class Detail:
     """The content of a tenant's own page, besides its line."""
 
-    hour: Hour
     queues: list[QueueStats]
-    has_more_queues: bool
+    number_of_queues: int
+
+    @property
+    def has_more_queues(self) -> bool:
+        """Return whether the tenant has further queues."""
+        return self.number_of_queues > len(self.queues)
 
 
 def detail(tenant_id: str) -> Detail:
-    """Read the last hour and the queues of a tenant; a fixed number of statements."""
+    """Read the queues of a tenant; a fixed number of statements."""
     found, total = named_stats(tenant=tenant_id, limit=QUEUES, offset=0)
-    return Detail(last_hour(timezone.now(), tenant_id), found, total > len(found))
+    return Detail(found, total)

@@ -49,6 +49,7 @@ PLACES: Mapping[str, Mapping[str, str]] = {
     "version_touched": {"": "SELECT 'type-0'"},
     "rules_edit": {"": "SELECT 'type-0'"},
     "schema": {"": "SELECT 'type-0'"},
+    "type": {"": "SELECT 'type-0'", "rare": "SELECT min(type) FROM ojs_total"},
     "delivery": {"": "SELECT max(id) FROM ojs_webhook_delivery"},
     "workflow": {
         "running": "SELECT max(id::text) FROM ojs_workflow WHERE state = 1",
@@ -62,6 +63,10 @@ PLACES: Mapping[str, Mapping[str, str]] = {
 }
 # filters of a page: by field, the values, each alone
 FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "overview": {"range": ("15m", "6h", "24h", "7d", "30d", "90d")},
+    "types": {
+        "range": ("6h", "24h", "7d", "30d", "90d"), "name": ("type-1", NOTHING), "sort": ("rate",),
+    },
     "queues": {"name": ("queue-1", NOTHING), "after": ("queue-2",)},
     "region_adopt": {"queue": ("queue-1", NOTHING)},
     "events": {

@@ -70,6 +70,8 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "tenant_new": "new-tenant/",
     "tenant": ("tenants/", "tbody th a"),
     "tenant_edit": ("tenants/", "tbody th a"),
+    "types": "types/",
+    "type": ("types/", "tbody th a"),
     "versions": "versions/",
     "versions_of_type": ("versions/", "tbody th a"),
     "version_removal": ("versions/", "tbody th a"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -102,16 +102,12 @@ def as_json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-@register.filter
-def by_time(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Turn the columns of a chart into rows, latest first, without rows of zeros."""
-    columns = [one["values"] for one in data["series"]]
-    rows = zip(data["at"], zip(*columns, strict=True), strict=True)
-    return [
-        {"at": datetime.fromtimestamp(at, UTC), "values": values}
-        for at, values in reversed(list(rows))
-        if any(values)
-    ]
+@register.simple_tag
+def in_unit(value: float | None, unit: str) -> str:
+    """Show a value of a chart: a duration if `unit` is ms, else a number."""
+    if value is None:
+        return NOTHING
+    return span(value) if unit == "ms" else number(round(value))
 
 
 @register.filter

@@ -3,7 +3,9 @@
 from typing import Any
 
 import orjson
+from django.utils import timezone
 
+from console import gantt
 from console.one_job import OfOneJob
 from console.story import attempts, steps
 from jobs.api.wire.job_codec import encode_job
@@ -30,6 +32,7 @@ class JobDetail(OfOneJob):
         job = self.found()
         timeline, is_longer = steps(job)
         state = state_of(job.state)
+        tried = attempts(job, timeline)
         return super().get_context_data(
             job=job,
             state=state.value,
@@ -39,7 +42,8 @@ class JobDetail(OfOneJob):
             is_dead=state is State.DISCARDED,
             timeline=timeline,
             is_longer=is_longer,
-            attempts=attempts(job, timeline),
+            attempts=tried,
+            bars=gantt.of_attempts(tried, timezone.now()),
             acts=done_to(job.id, "job", limit=ACTS),
             progress=progress_of(job),
             why=explain(job, self.tenant),

@@ -12,7 +12,8 @@ from console import tasks
 from console.access import may
 from console.actions.queues import PURGED
 from console.callers import caller_of
-from console.chart import last_hour
+from console.chart import chart
+from console.marks import Subject
 from console.queue_forms import QueueForm, fields_of
 from console.views.base import PageView
 from jobs.domain.errors import NotFound, OJSError
@@ -73,7 +74,7 @@ class QueueDetail(PageView):
             **{
                 "queue": found,
                 "since": oldest_available(name, self.tenant),
-                "hour": None if self.tenant else last_hour(found.computed_at, queue=name),
+                "chart": None if self.tenant else chart(self.request, Subject(queue=name)),
                 "config": orjson.dumps(found.config, option=orjson.OPT_INDENT_2).decode(),
                 "fields": fields_of(found.config),
                 "strategies": STRATEGIES,

@@ -6,7 +6,9 @@ from urllib.parse import urlencode
 
 import orjson
 from django.http import Http404
+from django.utils import timezone
 
+from console import gantt
 from console.graph import draw, shown_state
 from console.views.base import PageView
 from jobs.domain.errors import NotFound
@@ -84,13 +86,15 @@ class WorkflowDetail(PageView):
         if self.tenant not in {None, whole.row.tenant}:
             raise Http404
         flow = line(whole.row)
+        named = [(step, shown_state(step, whole)) for step in whole.steps]
         failed = [step for step in whole.steps if step.state in FAILURES]
         return super().get_context_data(
             flow=flow,
             drawing=draw(whole),
             completed=_count(whole, {StepState.COMPLETED}),
             failed=_count(whole, FAILURES),
-            steps=[(step, shown_state(step, whole)) for step in whole.steps[:LISTED]],
+            steps=named[:LISTED],
+            bars=gantt.of_steps(named, timezone.now()),
             is_longer=len(whole.steps) > LISTED,
             began=min((step.started_at for step in whole.steps if step.started_at), default=None),
             errors=[(step, orjson.loads(step.error)) for step in failed[:20] if step.error],

@@ -100,6 +100,7 @@ def places(page: Page) -> Places:
         "job_decode": {"job_id": JobFactory.create(args=[ENCODED]).id},
         "operation": {"pk": begin("cancel", state="available").pk},
         "queue": {"name": "mail"},
+        "type": {"job_type": LONG},
         "region_adopt": {"region_id": "eu"},
         "region_forget": {"region_id": "mars"},
         "worker": {"name": "worker-1"},
@@ -198,6 +199,6 @@ def test_every_page_is_for_everybody_on_every_screen(
 
 def test_a_question_is_without_violations(page: Page, places: Places) -> None:
     page.goto(places["queue"])
-    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Resume", exact=True).click()
     assert page.get_by_role("dialog").is_visible()
     assert not violations(page)

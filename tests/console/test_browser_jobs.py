@@ -83,7 +83,7 @@ def test_an_operation_is_stopped_and_resumed(page: Page) -> None:
     page.get_by_role("button", name="Stop").click()
     answer(page, "too many")
     expect(page.locator("h1 .badge")).to_have_text("stopped")
-    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Resume", exact=True).click()
     answer(page)
     expect(page.locator("h1 .badge")).to_have_text("running")
     assert Operation.objects.get().state == "running"

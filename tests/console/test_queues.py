@@ -134,11 +134,11 @@ def test_a_queue_is_paused_configured_and_purged_by_hand(page: Page) -> None:
     stored_ids(3, queue="mail")
     page.goto(url("queues"))
     page.get_by_role("link", name="mail").click()
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Pause", exact=True).click()
     answer(page, "it floods")
     expect(page.locator("h1 .badge")).to_have_text("paused")
     assert Audit.objects.get(action="queue.paused").reason == "it floods"
-    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Resume", exact=True).click()
     answer(page)
     expect(page.locator("h1 .badge")).to_have_count(0)
 

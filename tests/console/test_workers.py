@@ -64,7 +64,7 @@ def test_a_worker_is_told_to_be_quiet_and_to_end_by_hand(page: Page) -> None:
     answer(page, "a release")
     expect(page.locator("h1 .badge")).to_have_text("quiet")
     assert Audit.objects.get(action="worker.quiet").reason == "a release"
-    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Resume", exact=True).click()
     answer(page)
     expect(page.locator("h1 .badge")).to_have_text("running")
     page.get_by_role("button", name="Terminate").click()

@@ -63,11 +63,31 @@ function isInUse(part) {
   const selection = window.getSelection();
   const isSelecting = selection && !selection.isCollapsed && part.contains(selection.anchorNode);
   // a form that is being filled in, or rows that are chosen
-  const isAsked = part.querySelector("details.ask[open], input[form=chosen]:checked");
+  const isAsked = part.querySelector("details.ask[open], input[form=chosen]:checked, .picked:not([hidden])");
   return isSelecting || isAsked || part.contains(document.activeElement);
 }
 
+// The pause holds for this tab, until it is ended.
+function isPaused() {
+  return sessionStorage.getItem("ojs.paused") === "1";
+}
+
+function showPause() {
+  const button = document.getElementById("pause");
+  if (!button) return;
+  button.hidden = !document.querySelector("[data-live], [data-ojs-stream]");
+  button.textContent = isPaused() ? "Resume updates" : "Pause updates";
+}
+
+document.getElementById("pause")?.addEventListener("click", () => {
+  sessionStorage.setItem("ojs.paused", isPaused() ? "0" : "1");
+  showPause();
+  document.dispatchEvent(new Event("ojs:pause"));
+  if (!isPaused()) turnNow();
+});
+
 async function refresh() {
+  if (isPaused()) return;
   const parts = [...document.querySelectorAll("[data-live]")];
   if (document.hidden || !parts.length || document.querySelector("dialog[open]")) return;
   const answer = await fetch(window.location.href, { headers: { Accept: "text/html" } });
@@ -120,7 +140,7 @@ function localize() {
 document.addEventListener("ojs:zone", localize);
 document.addEventListener("ojs:zone", zoneForms);
 
-async function turn() {
+async function turnNow() {
   try {
     await refresh();
     localize();
@@ -130,6 +150,10 @@ async function turn() {
   } catch {
     document.body.classList.add("stale");
   }
+}
+
+async function turn() {
+  await turnNow();
   window.setTimeout(turn, EVERY_MS);
 }
 
@@ -151,6 +175,7 @@ localize();
 zoneForms();
 letScroll();
 showPresent();
+showPause();
 document.addEventListener("toggle", letScroll, true); // of details: what was folded has a size now
 
 window.setTimeout(turn, EVERY_MS);

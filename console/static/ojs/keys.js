@@ -113,6 +113,7 @@
     j: () => step(1),
     k: () => step(-1),
     x: () => document.activeElement.closest("tr")?.querySelector("input[form=chosen]")?.click(),
+    p: () => document.querySelector("#pause:not([hidden])")?.click(),
     "?": () => help.showModal(),
   };
 
