@@ -79,5 +79,5 @@ def _encoded(job: Job) -> Iterator[tuple[str, dict[str, Any]]]:
         named = [*enumerate(positions), *keywords.items()]
         yield from ((f"argument {name}", one) for name, one in named if is_encoded(one))
     result = None if job.result is None else orjson.loads(job.result)
-    if is_encoded(result):
+    if isinstance(result, dict) and is_encoded(result):
         yield "result", result

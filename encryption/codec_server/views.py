@@ -1,11 +1,12 @@
 """The view of the codec server: a token of the console, codecs, and an entry in the audit log."""
 
 import logging
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt
@@ -21,19 +22,21 @@ from ojs_tasks.codecs.configured import coding
 
 logger = logging.getLogger("ojs.codecserver")
 BEARER = "Bearer "
+ORIGIN = "CODEC_SERVER_ORIGIN"  # a setting that the command makes
 
 
 @method_decorator(csrf_exempt, name="dispatch")  # a token of a header, no cookie, gives the right
 class Payloads(View):
     """Decodes or encodes the payloads of a request."""
 
-    http_method_names: ClassVar = ["post", "options"]
+    http_method_names = ["post", "options"]
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Answer, and let the pages of the console read the answer."""
-        response: HttpResponse = super().dispatch(request, *args, **kwargs)
-        if request.headers.get("Origin") == settings.CODEC_SERVER_ORIGIN:
-            response["Access-Control-Allow-Origin"] = settings.CODEC_SERVER_ORIGIN
+        response = super().dispatch(request, *args, **kwargs)
+        origin = getattr(settings, ORIGIN)
+        if request.headers.get("Origin") == origin:
+            response["Access-Control-Allow-Origin"] = origin
             response["Access-Control-Allow-Headers"] = "authorization, content-type"
             response["Access-Control-Allow-Methods"] = "POST"
         response["Vary"] = "Origin"

@@ -16,6 +16,7 @@ from jobs.services.outcome.nack import Nack, nack
 from jobs.services.read.show import show as show_job
 from tests.factories import error
 from workflows.api.codec import encode_workflow
+from workflows.domain.limits import SHOWN_RESULTS_BYTES
 from workflows.domain.request import parse_workflow
 from workflows.services.show import show
 from workflows.services.start import start
@@ -53,9 +54,9 @@ def created(body: dict[str, Any], caller: Caller = SYSTEM) -> str:
     return start(parse_workflow(body, parse_job), caller)
 
 
-def seen(workflow_id: str, **bounds: int) -> dict[str, Any]:
+def seen(workflow_id: str, most_bytes: int = SHOWN_RESULTS_BYTES) -> dict[str, Any]:
     """Return a workflow as the API shows it."""
-    shown = encode_workflow(show(workflow_id, **bounds))
+    shown = encode_workflow(show(workflow_id, most_bytes=most_bytes))
     found: dict[str, Any] = orjson.loads(orjson.dumps(shown))
     return found
 

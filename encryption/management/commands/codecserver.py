@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.wsgi import get_wsgi_application
 
+from encryption.codec_server.views import ORIGIN
 from encryption.conf import conf
 from jobs.domain.extras import missing
 from ojs_tasks.codecs import Encryption, Gzip, KeyRing, Zstd
@@ -56,7 +57,7 @@ def configure(origin: str, keys: str | None) -> None:
     coding()
     settings.ROOT_URLCONF = "encryption.codec_server.urls"
     settings.MIDDLEWARE = ["django.middleware.common.CommonMiddleware"]
-    settings.CODEC_SERVER_ORIGIN = origin
+    setattr(settings, ORIGIN, origin)
 
 
 def serve(bind: str, threads: int) -> None:
