@@ -123,10 +123,10 @@ def test_a_waiting_job_tells_why_it_waits(console: Client) -> None:
     page = text(console, url("job", second))
 
     assert "Queue mail is paused: resume it to let its jobs start." in page
-    assert "1 ahead in its queue" in page
+    assert "1 ahead in the queue" in page
     assert "No estimate: the opening time of a gate is unknown: gate queue." in page
     assert page.count('<span class="badge">closed</span>') == 2  # and no worker fetches it
-    assert "next in its queue" not in text(console, url("job", first))
+    assert "next in the queue" not in text(console, url("job", first))
 
 
 def test_a_started_job_tells_what_picked_it(console: Client) -> None:
