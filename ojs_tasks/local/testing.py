@@ -10,7 +10,7 @@ from jobs.services.read.show import show
 from jobs.worker import foreground
 from ojs_tasks.exceptions import Discard, Retry
 from ojs_tasks.registry import discover, handled_queues
-from ojs_tasks.testing.records import Enqueued, Run, TooManyJobs, call_of
+from ojs_tasks.testing.records import Enqueued, Run, TooManyJobs, call_of, result_of
 
 
 class LocalBench:
@@ -47,13 +47,13 @@ def _run(job: Job, attempt: int) -> Run:
         job.type,
         attempt,
         state_of(job.state),
-        json.loads(job.result or "null"),
+        result_of(json.loads(job.result or "null")),
         next((error for error in errors if error.get("attempt") == attempt), None),
     )
 
 
 def _enqueued(job: Job) -> Enqueued:
-    args, kwargs = call_of(json.loads(job.args))
-    state = state_of(job.state).value
     meta = json.loads(job.meta)
+    args, kwargs = call_of(json.loads(job.args), meta, job.type)
+    state = state_of(job.state).value
     return Enqueued(job.id, job.type, job.queue, state, args, kwargs, job.priority, meta)

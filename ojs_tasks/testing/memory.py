@@ -19,11 +19,11 @@ from ojs_tasks.exceptions import (
 )
 from ojs_tasks.flows import WorkflowSnapshot
 from ojs_tasks.registry import handled_queues
-from ojs_tasks.server import Draft, Reconciled, Snapshot, standing_in
+from ojs_tasks.server import Draft, Reconciled, Snapshot, standing_in, with_codecs
 from ojs_tasks.testing.attempts import attempt
 from ojs_tasks.testing.memory_flows import Flow, Flows, planned, snapshot
 from ojs_tasks.testing.memory_jobs import Conflict, MemoryJob, through_json
-from ojs_tasks.testing.records import Enqueued, Run, TooManyJobs
+from ojs_tasks.testing.records import Enqueued, Run, TooManyJobs, result_of
 
 
 class Memory:
@@ -181,7 +181,8 @@ class Memory:
         raised = outcome.raised
         if raises and raised is not None and not isinstance(raised, Retry | Discard):
             raise raised
-        return Run(job.id, job.type, claimed.attempt, job.state, job.result, outcome.error)
+        result = result_of(job.result)
+        return Run(job.id, job.type, claimed.attempt, job.state, result, outcome.error)
 
     def _next(self, queues: Sequence[str]) -> MemoryJob | None:
         found = [one for one in self._jobs.values() if one.state == "available"]
@@ -252,7 +253,7 @@ def in_memory() -> Iterator[Memory]:
         return
     _active = Memory()
     try:
-        with standing_in(_active, is_local=False):
+        with standing_in(with_codecs(_active), is_local=False):
             yield _active
     finally:
         _active = None

@@ -112,8 +112,8 @@ class MemoryJob:
     @property
     def enqueued(self) -> Enqueued:
         """The job as a test sees it."""
-        args, kwargs = call_of(self.draft["args"])
         meta = self.draft.get("meta") or {}
+        args, kwargs = call_of(self.draft["args"], meta, self.type)
         return Enqueued(
             self.id, self.type, self.queue, self.state, args, kwargs, self.priority, meta
         )

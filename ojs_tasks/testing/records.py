@@ -1,10 +1,13 @@
 """What a test sees of its jobs: `Enqueued` jobs, and the `Run` of each attempt."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ojs_tasks.arguments import KEYWORDS
+from ojs_tasks.arguments import split
+from ojs_tasks.codecs.configured import coding
+from ojs_tasks.codecs.errors import CodecFailed, CodecKeyUnknown
 
 
 class TooManyJobs(AssertionError):
@@ -43,8 +46,18 @@ class Enqueued:
         return f"{self.type}({call}) queue={self.queue!r} {self.state}"
 
 
-def call_of(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the positions and keywords of a job's JSON arguments."""
-    if args and isinstance(args[-1], dict) and args[-1].keys() == {KEYWORDS}:
-        return list(args[:-1]), args[-1][KEYWORDS]
-    return list(args), {}
+def call_of(
+    args: Sequence[Any], meta: Mapping[str, Any], job_type: str
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return the positions and keywords of a job's JSON arguments, decoded if this process can."""
+    with suppress(CodecFailed, CodecKeyUnknown):
+        args = coding().args(args, meta, job_type)
+    positions, keywords = split(args)
+    return list(positions), keywords
+
+
+def result_of(result: Any) -> Any:
+    """Return the result of a job, decoded if this process can."""
+    with suppress(CodecFailed, CodecKeyUnknown):
+        return coding().decoded_result(result)
+    return result

@@ -1,6 +1,7 @@
 """Jobs of a project with codecs: the server sees no plaintext, handlers no ciphertext."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from ojs_tasks import chain, current_job, job
 from ojs_tasks.checks import check_codecs
 from ojs_tasks.codecs import Codec, CodecKeyUnknown, Encryption, Gzip, Key, KeyRing
 from ojs_tasks.codecs.configured import coding
-from ojs_tasks.testing import run_available
+from ojs_tasks.testing import assert_enqueued, in_memory, run_available, run_now
 from tests.ojs_tasks.codecs.conftest import NEW, OLD, Configure
 from tests.spec import spec
 
@@ -265,3 +266,23 @@ def test_equal_arguments_of_unique_jobs_have_equal_digests(
 
     assert len(digest) == 64
     assert first.state == "available"
+
+
+@pytest.mark.parametrize("is_in_memory", [False, True])
+def test_tests_see_decoded_jobs(
+    configure: Configure, codecs: list[Codec], is_in_memory: bool
+) -> None:
+    configure(CODECS=codecs, ENCRYPT_RESULTS=True)
+
+    @job("card.last")
+    def last(card: str, *, digits: int) -> str:
+        return card[-digits:]
+
+    with in_memory() if is_in_memory else nullcontext():
+        waits = last.enqueue(SECRET, digits=2)
+        assert_enqueued(last, args=[SECRET], kwargs={"digits": 2})
+        (run,) = run_available()
+        assert run.result == waits.refresh().result(0) == SECRET[-2:]
+        with run_now():
+            flow = chain(last.s(SECRET, digits=3)).enqueue()
+        assert flow.result(0) == SECRET[-3:]
