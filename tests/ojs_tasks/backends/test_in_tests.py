@@ -70,6 +70,7 @@ def test_after_the_test_each_backend_has_its_own_server_again(db: None) -> None:
     with in_memory() as memory:
         assert backend.server is memory
         with run_now():
-            assert backend.server.inner is memory
+            eager: Any = backend.server
+            assert eager.inner is memory
 
     assert type(backend.server).__name__ == "LocalServer"

@@ -14,6 +14,7 @@ import pytest
 from jobs.models import Job
 from ojs_tasks import (
     Discard,
+    Handler,
     JobFailed,
     Refused,
     Retry,
@@ -28,6 +29,7 @@ from ojs_tasks import (
 )
 from ojs_tasks.flows import StepSnapshot, WorkflowSnapshot
 from ojs_tasks.server import server
+from ojs_tasks.term_types import RetryTerms
 from ojs_tasks.testing import enqueued, in_memory, make_due, run_available, run_now
 from workflows.models import Workflow
 
@@ -38,8 +40,8 @@ Program = Callable[[], Any]  # a workflow to enqueue
 @pytest.fixture(autouse=True)
 def handlers(no_handlers: None) -> None:
     """Register the handlers of all programs."""
-    once = {"max_attempts": 1}
-    made = [
+    once: RetryTerms = {"max_attempts": 1}
+    made: list[Handler[..., Any]] = [
         job("flow.add", retry=once)(add),
         job("flow.aadd", queue="other")(aadd),
         job("flow.seen")(seen),
@@ -224,7 +226,7 @@ def played(where: str, program: Program) -> list[dict[str, Any]]:
     is_eager = "eager" in where
     with run_now(raises=False) if is_eager else nullcontext():
         handle = program().enqueue()
-    seen = []
+    seen: list[dict[str, Any]] = []
     for _ in range(3):
         if not is_eager or seen:
             run_available(raises=False)
