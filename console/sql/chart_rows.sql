@@ -1,5 +1,5 @@
--- chart_rows: how many rows store the counts of one hour in one span, of this hour or of the hour before,
--- at most `most` of each table. With a `tenant`, only the tenant's rows.
+-- chart_rows: how many rows store the counts of one hour in one span, of this hour or of the hour
+-- before, at most `most` of each table. With a `tenant`, only the tenant's rows.
 SELECT max(n.number)::int
   FROM (VALUES (0), (1)) AS b (back)
  CROSS JOIN LATERAL (

@@ -1,8 +1,8 @@
--- marks: changes from `since` to before `until` that explain a chart, newest first, at most `size`. From
--- the audit log: entries of `actions`; with `targets` the entries with these targets, and the entries of
--- the actions `everywhere`. From the workers: when the first worker of a build started. A build is a label
--- of the worker, or else its declaration.
--- The audit log is read by its indexes: `size` entries of each action or target.
+-- marks: changes from `since` to before `until` that explain a chart, newest first, at most `size`.
+-- From the audit log: entries of `actions`; with `targets` the entries with these targets, and the
+-- entries of the actions `everywhere`. From the workers: when the first worker of a build started. A
+-- build is a label of the worker, or else its declaration. The audit log is read by its indexes:
+-- `size` entries of each action or target.
 WITH bound AS MATERIALIZED (
     SELECT coalesce((SELECT a.id FROM ojs_audit AS a WHERE a.at >= %(since)s::timestamptz
                       ORDER BY a.at LIMIT 1), 9223372036854775807) AS first,

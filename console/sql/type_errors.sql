@@ -1,5 +1,5 @@
--- type_errors: the failed attempts of a type among the latest `looked` failed attempts of all types, in
--- groups of equal errors, the largest first. The last two columns describe the search.
+-- type_errors: the failed attempts of a type among the latest `looked` failed attempts of all types,
+-- in groups of equal errors, the largest first. The last two columns describe the search.
 WITH looked AS MATERIALIZED (
     SELECT e.at, e.type, e.data -> 'error' AS error
       FROM ojs_event AS e WHERE e.kind = 5

@@ -1,6 +1,6 @@
--- type_queues: the counts of a type by queue from `since` to before `until`, from the counts of `span_s`, the
--- most starts first. The rows without a queue are the histograms of these queues since the beginning: the
--- measure, the index of the upper bound, the number of jobs.
+-- type_queues: the counts of a type by queue from `since` to before `until`, from the counts of
+-- `span_s`, the most starts first. The rows without a queue are the histograms of these queues since
+-- the beginning: the measure, the index of the upper bound, the number of jobs.
 WITH queue AS MATERIALIZED (
     SELECT p.queue, sum(enqueued)::bigint AS enqueued, sum(started)::bigint AS started,
            sum(completed)::bigint AS completed, sum(failed)::bigint AS failed,

@@ -1,5 +1,5 @@
--- type_runs: starts (kind 3), completions (4) and failed attempts (5) of a type among the latest `looked`
--- events, newest first. The last two columns describe the search and are equal in all rows.
+-- type_runs: starts (kind 3), completions (4) and failed attempts (5) of a type among the latest
+-- `looked` events, newest first. The last two columns describe the search and are equal in all rows.
 WITH looked AS MATERIALIZED (
     SELECT e.at, e.kind, e.job_id, e.tenant, e.type, e.took_ms
       FROM ojs_event AS e ORDER BY e.stamp DESC, e.seq DESC LIMIT %(looked)s::int

@@ -1,5 +1,5 @@
--- type_workers: live workers that may fetch one of `queues` and have one of the `declared` handlers, or
--- none if `bare`; the number of all in each row.
+-- type_workers: live workers that may fetch one of `queues` and have one of the `declared` handlers,
+-- or none if `bare`; the number of all in each row.
 SELECT w.id, w.hostname, w.pool, w.started_at, count(*) OVER ()::int
   FROM ojs_worker AS w
  WHERE w.stopped_at IS NULL AND w.dead_at IS NULL AND greatest(w.directive, w.reported) = 0

@@ -1,5 +1,5 @@
--- types: the counts of each job type from `since` to before `until`, from the counts of `span_s`. `sort`
--- names the order, the largest first; `containing` is a part of the name.
+-- types: the counts of each job type from `since` to before `until`, from the counts of `span_s`.
+-- `sort` names the order, the largest first; `containing` is a part of the name.
 SELECT c.type, c.enqueued, c.started, c.completed, c.failed, c.discarded, c.wait_ms, c.run_ms,
        c.queues
   FROM (SELECT p.type, sum(enqueued)::bigint AS enqueued, sum(started)::bigint AS started,
