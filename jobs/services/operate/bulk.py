@@ -19,6 +19,7 @@ from jobs.domain.wire import jsonio
 from jobs.domain.wire.ids import is_id
 from jobs.extensions import TransitionHooks
 from jobs.models import Job as Row
+from jobs.services.audit.undo_log import in_step
 from jobs.services.outcome.cancel import end
 from jobs.services.outcome.follow import follow
 
@@ -68,8 +69,14 @@ def act_on(
 ) -> set[str]:
     """Do `verb` to the jobs in a state it accepts, or in one of `states`; returns their ids.
 
-    It takes one statement, two for retries.
+    It takes one statement, two for retries; in an operation that can be undone, a transaction.
     """
+    return in_step(lambda: _act_on(verb, ids, actor, states))
+
+
+def _act_on(
+    verb: Verb, ids: Sequence[str], actor: str, states: Collection[State] | None
+) -> set[str]:
     chosen = ALLOWED[verb] if states is None else states
     if verb is Verb.CANCEL:
         active = State.ACTIVE in chosen

@@ -1,0 +1,17 @@
+-- undo_forget: delete records of operations that can no longer be undone, at most `batch`, and the
+-- operations without records. Returns how many rows are gone.
+WITH late AS MATERIALIZED (
+    SELECT o.id FROM ojs_undo AS o WHERE o.until < now() AND o.state <> 'undoing'
+     ORDER BY o.until LIMIT 100 FOR UPDATE SKIP LOCKED
+), old AS MATERIALIZED (
+    SELECT u.undo_id, u.job_id FROM ojs_undo_job AS u
+     WHERE u.undo_id = ANY (ARRAY(SELECT id FROM late)) LIMIT %(batch)s::int
+), gone AS (
+    DELETE FROM ojs_undo_job AS u USING old AS o
+     WHERE u.undo_id = o.undo_id AND u.job_id = o.job_id RETURNING 1
+), ended AS (
+    DELETE FROM ojs_undo AS o
+     WHERE o.id = ANY (ARRAY(SELECT id FROM late))
+       AND (SELECT count(*) FROM old) < %(batch)s::int RETURNING 1
+)
+SELECT ((SELECT count(*) FROM gone) + (SELECT count(*) FROM ended))::int
