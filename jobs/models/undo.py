@@ -20,6 +20,7 @@ class Undo(models.Model):
     jobs = models.BigIntegerField(default=0)  # records
     bytes = models.BigIntegerField(default=0)  # of the records
     is_cut = models.BooleanField(default=False)  # it changed more jobs than it has records of
+    before = models.JSONField(null=True)  # of a deleted queue: its configuration
     restored = models.BigIntegerField(default=0)
     left_out = models.BigIntegerField(default=0)  # jobs that an undo could not restore
     undone_by = models.TextField(null=True)

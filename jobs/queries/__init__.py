@@ -203,8 +203,10 @@ from jobs.queries.system import (
 )
 from jobs.queries.undo import (
     Kept,
+    Touched,
     keeping,
     kept,
+    touched,
     undo_duplicates,
     undo_forget,
     undo_lock,
@@ -254,6 +256,7 @@ __all__ = [
     "Requeued",
     "Run",
     "Seen",
+    "Touched",
     "UniqueJob",
     "Vitals",
     "WorkerRow",
@@ -410,6 +413,7 @@ __all__ = [
     "take_id",
     "tenant_depths",
     "tick",
+    "touched",
     "unblock",
     "unbound_session",
     "undo_duplicates",

@@ -126,5 +126,19 @@ def undo_forget(batch: int) -> int:
     return int(run("undo_forget", {"batch": batch})[0][0])
 
 
+class Touched(NamedTuple):
+    """Jobs of a tenant that an operation would change."""
+
+    tenant: str
+    jobs: int
+    oldest_at: datetime
+    newest_at: datetime
+
+
+def touched(ids: Sequence[str]) -> list[Touched]:
+    """Count jobs by tenant, most first."""
+    return list(starmap(Touched, run("touched", {"ids": list(ids)}))) if ids else []
+
+
 def _ids(rows: Sequence[Sequence[Any]]) -> list[str]:
     return [str(row[0]) for row in rows]

@@ -4,8 +4,8 @@ Every operator's change of jobs runs in `undoable` or `undoable_steps`. The stat
 store the records in the transaction of the change: see `queries.run_kept`. docs/undo.md.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
@@ -51,6 +51,11 @@ def undoable_steps(
         finish(operation, caller)
 
 
+def resumed(operation: int | None) -> AbstractContextManager[None]:
+    """Go on with an operation in another process or request; None: keep no records."""
+    return queries.keeping(operation)
+
+
 def in_step(run: Callable[[], T]) -> T:
     """Run one transaction of the present operation; without an operation, `run` as it is.
 
@@ -76,8 +81,15 @@ def _step(operation: int, run: Callable[[], T]) -> T:
             return run()
 
 
-def begin(caller: Caller, action: str, target: str, *, reason: str | None = None) -> int:
-    """Store a new operation without jobs; returns its id."""
+def begin(
+    caller: Caller,
+    action: str,
+    target: str,
+    *,
+    reason: str | None = None,
+    before: Mapping[str, Any] | None = None,
+) -> int:
+    """Store a new operation without jobs; returns its id. `before`: what else it changes."""
     return Undo.objects.create(
         until=timezone.now() + KEPT,
         actor=caller.name,
@@ -85,15 +97,22 @@ def begin(caller: Caller, action: str, target: str, *, reason: str | None = None
         action=action,
         target=target,
         reason=reason or caller.reason,
+        before=before,
     ).pk
 
 
 def finish(operation: int, caller: Caller) -> None:
     """End an operation that runs; an operation that changed no job is forgotten."""
     running = Undo.objects.filter(pk=operation, state="running")
-    if running.filter(jobs=0).delete()[0]:
+    if running.filter(jobs=0, before__isnull=True).delete()[0]:
         return
-    if running.update(state="done") and caller is not SYSTEM:
+    if running.update(state="done"):
+        name_to(caller, operation)
+
+
+def name_to(caller: Caller, operation: int) -> None:
+    """Name an operation in the answer to its caller."""
+    if caller is not SYSTEM:
         caller.answer_headers[HEADER] = str(operation)
 
 

@@ -140,8 +140,8 @@ def begin() -> Place:
 
 def step(verb: Verb, wanted: JobFilter, place: Place, actor: str, *, most: int = SLICE) -> Step:
     """Do `verb` to the next matches, at most `most`; a step may find none and not be the last."""
-    sources = _sources(verb, wanted)
-    return _step(sources, _doing(verb, sources, actor), wanted, place, most)
+    chosen = sources(verb, wanted)
+    return _step(chosen, _doing(verb, chosen, actor), wanted, place, most)
 
 
 def _step(sources: Sequence[Source], act: Act, wanted: JobFilter, place: Place, most: int) -> Step:
@@ -174,7 +174,8 @@ def taken(verb: Verb, found: State, wanted: Collection[State]) -> Collection[Sta
     return ALLOWED[verb] if found is State.ACTIVE else ALLOWED[verb] - {State.ACTIVE}
 
 
-def _sources(verb: Verb, wanted: JobFilter) -> list[Source]:
+def sources(verb: Verb, wanted: JobFilter) -> list[Source]:
+    """Return the states that a verb walks for a filter."""
     """Return the states to walk, with the kinds of ended jobs in the index."""
     states = (State.DISCARDED,) if wanted.dead else wanted.states or DEFAULTS[verb]
     found: list[Source] = []
@@ -234,8 +235,8 @@ def run(
 
     Adds each changed job to `report` at once.
     """
-    sources = _sources(verb, wanted)
-    return walk(sources, _doing(verb, sources, actor), wanted, most=most, report=report)
+    chosen = sources(verb, wanted)
+    return walk(chosen, _doing(verb, chosen, actor), wanted, most=most, report=report)
 
 
 def walk(

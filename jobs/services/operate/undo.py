@@ -27,6 +27,7 @@ from jobs.repeat import repeated
 from jobs.services.audit.audit import audited, record
 from jobs.services.audit.undo_log import KEPT
 from jobs.services.lanes import lanes
+from jobs.services.operate.queue_removal import DELETED, bring_back
 from jobs.services.outcome.follow import follow
 
 SLICE: Final = 200
@@ -70,14 +71,14 @@ def queues_of(operation: int) -> list[str]:
     )
 
 
-def undo(operation: int, caller: Caller) -> Undo:
+def undo(operation: int, caller: Caller, reason: str | None = None) -> Undo:
     """Begin to undo an operation, and go on for a moment. Raises NotFound, Conflict.
 
     If it takes longer, the loop `undo` does the rest. An operation that still runs is stopped.
     """
     row = get(operation, caller.tenant)
     target = f"operation {row.pk}"
-    with audited(caller, "operation.undo_started", target, reason=caller.reason) as data:
+    with audited(caller, "operation.undo_started", target, reason=reason) as data:
         data.update(action=row.action, target=row.target, jobs=row.jobs)
         begun = Undo.objects.filter(pk=row.pk, state__in=("running", "done")).update(
             state="undoing", undone_by=caller.name, undone_at=timezone.now()
@@ -87,6 +88,8 @@ def undo(operation: int, caller: Caller) -> Undo:
                 "the operation is undone already",
                 details={"operation": row.pk, "state": Undo.objects.get(pk=row.pk).state},
             )
+        if row.action == DELETED and row.before is not None:
+            bring_back(row.target, row.before)
     end = monotonic() + REQUEST_S
     for _ in range(MOST_STEPS):
         if not go_on(row.pk) or monotonic() > end:
