@@ -115,10 +115,9 @@ def undo_duplicates(fingerprints: Sequence[str]) -> dict[str, set[str]]:
     return found
 
 
-def undo_mark(operation: int, outcomes: Mapping[str, str]) -> tuple[int, int]:
-    """Store outcomes; returns the restored and the other jobs of the operation so far."""
-    restored, others = run("undo_mark", {"undo": operation, "outcomes": as_json(dict(outcomes))})[0]
-    return restored, others
+def undo_mark(operation: int, outcomes: Mapping[str, str]) -> None:
+    """Store the outcomes of jobs, and count them."""
+    run("undo_mark", {"undo": operation, "outcomes": as_json(dict(outcomes))})
 
 
 def undo_forget(batch: int) -> int:

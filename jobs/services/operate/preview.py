@@ -67,3 +67,11 @@ def _preview(
         examples=show_many(ids[:EXAMPLES]),
         is_truncated=is_truncated,
     )
+
+
+def ages(ids: Sequence[str]) -> tuple[datetime, datetime] | None:
+    """Return when the oldest and the newest of these jobs were created."""
+    found = queries.touched(ids)
+    if not found:
+        return None
+    return min(one.oldest_at for one in found), max(one.newest_at for one in found)

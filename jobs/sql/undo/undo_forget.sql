@@ -4,8 +4,12 @@ WITH late AS MATERIALIZED (
     SELECT o.id FROM ojs_undo AS o WHERE o.until < now() AND o.state <> 'undoing'
      ORDER BY o.until LIMIT 100 FOR UPDATE SKIP LOCKED
 ), old AS MATERIALIZED (
-    SELECT u.undo_id, u.job_id FROM ojs_undo_job AS u
-     WHERE u.undo_id = ANY (ARRAY(SELECT id FROM late)) LIMIT %(batch)s::int
+    SELECT u.undo_id, u.job_id
+      FROM late AS o
+     CROSS JOIN LATERAL (
+           SELECT u.undo_id, u.job_id FROM ojs_undo_job AS u WHERE u.undo_id = o.id
+            ORDER BY u.undo_id, u.job_id LIMIT %(batch)s::int) AS u
+     LIMIT %(batch)s::int
 ), gone AS (
     DELETE FROM ojs_undo_job AS u USING old AS o
      WHERE u.undo_id = o.undo_id AND u.job_id = o.job_id RETURNING 1

@@ -10,4 +10,3 @@ UPDATE ojs_undo AS u
   FROM (SELECT count(*) FILTER (WHERE outcome = 'restored') AS restored,
                count(*) FILTER (WHERE outcome <> 'restored') AS others FROM marked) AS m
  WHERE u.id = %(undo)s::bigint
-RETURNING u.restored, u.left_out

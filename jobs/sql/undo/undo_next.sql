@@ -10,10 +10,12 @@ SELECT u.job_id, u.was, u.queue, u.priority, u.lane_id, u.left_state, u.left_at,
        encode(n.fingerprint, 'hex')
   FROM (SELECT * FROM ojs_undo_job AS x
          WHERE x.undo_id = %(undo)s::bigint AND x.outcome IS NULL
-         ORDER BY x.job_id LIMIT %(size)s::int) AS u
-  LEFT JOIN ojs_job AS j ON j.id = u.job_id
-  LEFT JOIN ojs_ready AS a ON a.id = u.job_id
-  LEFT JOIN ojs_lease AS l ON l.id = u.job_id
-  LEFT JOIN ojs_later AS w ON w.id = u.job_id
-  LEFT JOIN ojs_unique AS n ON n.job_id = u.job_id
+         ORDER BY x.undo_id, x.job_id LIMIT %(size)s::int) AS u
+  LEFT JOIN LATERAL (  -- OFFSET 0 keeps the planner from joins over the whole tables
+       SELECT * FROM ojs_job AS j WHERE j.id = u.job_id OFFSET 0) AS j ON true
+  LEFT JOIN LATERAL (SELECT * FROM ojs_ready AS a WHERE a.id = u.job_id OFFSET 0) AS a ON true
+  LEFT JOIN LATERAL (SELECT l.id FROM ojs_lease AS l WHERE l.id = u.job_id OFFSET 0) AS l ON true
+  LEFT JOIN LATERAL (SELECT * FROM ojs_later AS w WHERE w.id = u.job_id OFFSET 0) AS w ON true
+  LEFT JOIN LATERAL (
+       SELECT n.fingerprint FROM ojs_unique AS n WHERE n.job_id = u.job_id OFFSET 0) AS n ON true
  ORDER BY u.job_id

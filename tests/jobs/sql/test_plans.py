@@ -366,7 +366,7 @@ def prune_events(**given: object) -> None:
 
 def undo_waiting(name: str, kind: int) -> None:
     """Run a way back of waiting jobs on jobs of a kind."""
-    queries.undo_waiting(name, 7, dict.fromkeys(numbers.take(kind), LANE), "test")
+    queries.undo_waiting(name, 7, dict.fromkeys(numbers.take(kind, 9), LANE), "test")
 
 
 def kept(call: Callable[[], object]) -> None:
@@ -570,16 +570,16 @@ CALLS: dict[str, Callable[[], object]] = {
     "reweigh": lambda: lanes.reweigh(in_queues=["q0"]),
     "undo_lock": lambda: queries.undo_lock(7, most_jobs=1, most_bytes=1),
     "undo_next": lambda: queries.undo_next(7, BATCH),
-    "undo_mark": lambda: queries.undo_mark(7, dict.fromkeys(numbers.take(FINISHED), "ran")),
-    "undo_remove": lambda: queries.undo_remove(7, numbers.take(FINISHED)),
-    "undo_null_results": lambda: queries.undo_null_results(7, numbers.take(FINISHED)),
+    "undo_mark": lambda: queries.undo_mark(7, dict.fromkeys(numbers.take(FINISHED, 9), "ran")),
+    "undo_remove": lambda: queries.undo_remove(7, numbers.take(FINISHED, 9)),
+    "undo_null_results": lambda: queries.undo_null_results(7, numbers.take(FINISHED, 9)),
     "undo_revive": lambda: queries.undo_revive(7, numbers.take(READY)),
     "undo_cancel": lambda: undo_waiting("undo_cancel", FINISHED),
     "undo_hasten": lambda: undo_waiting("undo_hasten", READY),
     "undo_place": lambda: undo_waiting("undo_place", READY),
-    "undo_duplicates": lambda: queries.undo_duplicates([SHARED, f"{1:064x}"]),
+    "undo_duplicates": lambda: queries.undo_duplicates([f"{1:064x}"]),
     "undo_forget": lambda: queries.undo_forget(BATCH),
-    "touched": lambda: queries.touched(numbers.take(FINISHED)),
+    "touched": lambda: queries.touched(numbers.take(FINISHED, 9)),
     "keep cancel": lambda: kept(
         lambda: queries.cancel(numbers.take(READY), "a", None, watched=True)
     ),
