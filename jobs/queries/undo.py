@@ -96,13 +96,26 @@ def undo_null_results(operation: int, ids: Sequence[str]) -> None:
     run("undo_null_results", {"undo": operation, "ids": list(ids)})
 
 
-def undo_waiting(name: str, operation: int, lanes: Mapping[str, int], actor: str) -> list[str]:
-    """Run `undo_cancel`, `undo_hasten` or `undo_place` on jobs with the lanes to return to.
+def undo_cancel(operation: int, lanes: Mapping[str, int]) -> list[str]:
+    """Let cancelled jobs wait again in these lanes; returns the ids of changed jobs.
 
-    Raises DatabaseError OJS01 when a lane was deleted.
+    Raises DatabaseError OJS01 when a lane was deleted, as the next two functions do.
     """
-    jobs = [{"id": job_id, "lane": lane} for job_id, lane in sorted(lanes.items())]
-    return _ids(run(name, {"undo": operation, "jobs": as_json(jobs), "actor": actor}))
+    return _ids(run("undo_cancel", {"undo": operation, "jobs": _placed(lanes)}))
+
+
+def undo_hasten(operation: int, lanes: Mapping[str, int]) -> list[str]:
+    """Let jobs that the operation started early wait for their times again."""
+    return _ids(run("undo_hasten", {"undo": operation, "jobs": _placed(lanes)}))
+
+
+def undo_place(operation: int, lanes: Mapping[str, int], actor: str) -> list[str]:
+    """Move jobs back to the lanes that they left, with their queues and priorities."""
+    return _ids(run("undo_place", {"undo": operation, "jobs": _placed(lanes), "actor": actor}))
+
+
+def _placed(lanes: Mapping[str, int]) -> str:
+    return as_json([{"id": job_id, "lane": lane} for job_id, lane in sorted(lanes.items())])
 
 
 def undo_duplicates(fingerprints: Sequence[str]) -> dict[str, set[str]]:

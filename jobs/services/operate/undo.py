@@ -34,9 +34,6 @@ SLICE: Final = 200
 REQUEST_S: Final = 2.0  # of a request; the loop goes on
 MOST_STEPS: Final = 5_000
 PENDING: Final = CODES[State.PENDING]
-STATEMENTS: Final = {
-    Way.CANCEL: "undo_cancel", Way.HASTEN: "undo_hasten", Way.PLACE: "undo_place",
-}  # fmt: skip
 BATCH: Final = 5_000  # records that one run of the loop `forget_undos` deletes
 
 
@@ -195,8 +192,8 @@ class _Step:
         if way is Way.REVIVE:
             done = set(queries.undo_revive(self.operation, [one.job_id for one in records]))
             self.null_results(sorted(done))
-        elif way in STATEMENTS:
-            done = self._put_back(STATEMENTS[way], records)
+        elif way is not Way.REMOVE:
+            done = self._put_back(way, records)
         for one in records:
             is_done = one.job_id in done
             self.outcomes[one.job_id] = Outcome.RESTORED if is_done else _reason(way, one)
@@ -206,7 +203,7 @@ class _Step:
                                one.left_state, one.was, one.attempt or 0)
                 )  # fmt: skip
 
-    def _put_back(self, statement: str, records: Sequence[Kept]) -> set[str]:
+    def _put_back(self, way: Way, records: Sequence[Kept]) -> set[str]:
         """Move jobs to the lanes where they waited; a lane that was deleted is made again."""
         queries.make_queues(sorted({one.queue for one in records}))
         stored = {row.id: row for row in Lane.objects.filter(id__in={r.lane_id for r in records})}
@@ -221,7 +218,11 @@ class _Step:
 
         def run(lane_ids: Mapping[LaneKey, int]) -> set[str]:
             placed = {job_id: lane_ids[key] for job_id, key in keys.items()}
-            return set(queries.undo_waiting(statement, self.operation, placed, self.actor))
+            if way is Way.CANCEL:
+                return set(queries.undo_cancel(self.operation, placed))
+            if way is Way.HASTEN:
+                return set(queries.undo_hasten(self.operation, placed))
+            return set(queries.undo_place(self.operation, placed, self.actor))
 
         return lanes.placed(keys.values(), run)
 

@@ -364,9 +364,9 @@ def prune_events(**given: object) -> None:
     queries.prune_events(rest | given, ("0", 0))
 
 
-def undo_waiting(name: str, kind: int) -> None:
-    """Run a way back of waiting jobs on jobs of a kind."""
-    queries.undo_waiting(name, 7, dict.fromkeys(numbers.take(kind, 9), LANE), "test")
+def placed(kind: int) -> dict[str, int]:
+    """Return jobs of a kind with the lane to which an undo returns them."""
+    return dict.fromkeys(numbers.take(kind, 9), LANE)
 
 
 def kept(call: Callable[[], object]) -> None:
@@ -574,9 +574,9 @@ CALLS: dict[str, Callable[[], object]] = {
     "undo_remove": lambda: queries.undo_remove(7, numbers.take(FINISHED, 9)),
     "undo_null_results": lambda: queries.undo_null_results(7, numbers.take(FINISHED, 9)),
     "undo_revive": lambda: queries.undo_revive(7, numbers.take(READY)),
-    "undo_cancel": lambda: undo_waiting("undo_cancel", FINISHED),
-    "undo_hasten": lambda: undo_waiting("undo_hasten", READY),
-    "undo_place": lambda: undo_waiting("undo_place", READY),
+    "undo_cancel": lambda: queries.undo_cancel(7, placed(FINISHED)),
+    "undo_hasten": lambda: queries.undo_hasten(7, placed(READY)),
+    "undo_place": lambda: queries.undo_place(7, placed(READY), "test"),
     "undo_duplicates": lambda: queries.undo_duplicates([f"{1:064x}"]),
     "undo_forget": lambda: queries.undo_forget(BATCH),
     "touched": lambda: queries.touched(numbers.take(FINISHED, 9)),
