@@ -152,7 +152,7 @@ def stop(operation_id: int, who: Caller) -> Operation:
     return operation
 
 
-def set_rate(operation_id: int, rate: int, who: Caller) -> Operation:
+def set_rate(operation_id: int, who: Caller, *, rate: int) -> Operation:
     """Change the rate of an operation, from its next slice on. Raises NotFound, InvalidRequest."""
     with audited(who, "jobs.bulk_rate_changed", f"operation {operation_id}") as data:
         operation = get(operation_id, who.tenant)

@@ -1,6 +1,7 @@
 """Operations on many jobs: their preview, their progress, and exported files."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,6 +22,7 @@ from console.filters import JobFilter
 from console.models import Operation
 from console.permits import OPERATIONS, of_verb
 from console.views.base import PageView
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.outcome.bulk import Verb
 from jobs.domain.outcome.undo import REASONS
@@ -185,11 +187,12 @@ class OperationPage(PageView):
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Stop or resume the operation, or change its rate."""
         rate = number_of(request.POST.get("rate")) or 0
-        act = {
+        acts: Mapping[str, Callable[[int, Caller], object]] = {
             "stop": operations.stop,
             "resume": operations.resume,
-            "rate": lambda pk, who: operations.set_rate(pk, rate, who),
-        }.get(request.POST.get("do", ""))
+            "rate": partial(operations.set_rate, rate=rate),
+        }
+        act = acts.get(request.POST.get("do", ""))
         if act is None:
             raise Http404
         try:

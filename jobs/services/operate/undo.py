@@ -58,7 +58,7 @@ def left_out(operation: int, *, limit: int) -> list[tuple[str, Outcome]]:
     """List jobs that an undo could not restore, with the reason."""
     found = UndoJob.objects.filter(undo_id=operation, outcome__isnull=False)
     rows = found.exclude(outcome=Outcome.RESTORED).order_by("job_id")
-    return [(str(i), Outcome(why)) for i, why in rows.values_list("job_id", "outcome")[:limit]]
+    return [(str(i), Outcome(str(w))) for i, w in rows.values_list("job_id", "outcome")[:limit]]
 
 
 def queues_of(operation: int) -> list[str]:
