@@ -165,7 +165,7 @@ GONE_ON: list[tuple[Verb, State, Callable[[str, Caller], object], Outcome]] = [
     (
         Verb.CANCEL,
         State.AVAILABLE,
-        lambda i, w: operate.retry_job(i, None, w) and run_once("q"),
+        lambda i, w: run_once(operate.retry_job(i, None, w).queue),
         Outcome.RAN,
     ),
     (Verb.CANCEL, State.SCHEDULED, lambda i, w: operate.retry_job(i, None, w), Outcome.CHANGED),
