@@ -10,6 +10,7 @@ from jobs import queries
 from jobs.domain.job import Job
 from jobs.domain.outcome.bulk import ALLOWED, JobFilter, Verb
 from jobs.domain.states import State, state_of
+from jobs.domain.wire.ids import is_id
 from jobs.services.operate import bulk
 from jobs.services.read.show import show_many
 
@@ -48,7 +49,7 @@ def of_ids(
     taken = ALLOWED[verb] if states is None else states
     found = [
         job
-        for job in show_many(list(dict.fromkeys(ids)))
+        for job in show_many([one for one in dict.fromkeys(ids) if is_id(one)])
         if state_of(job.state) in taken and tenant in {None, job.tenant}
     ]
     return _preview([job.id for job in found], Counter(state_of(job.state) for job in found))

@@ -104,3 +104,14 @@ def test_an_operation_is_refused_if_the_number_of_its_preview_is_outdated(api: C
     assert_state(State.AVAILABLE, *ids)
     assert post(api, "jobs/bulk/cancel", {**body, "expected": 2}).status_code == 200
     assert post(api, "jobs/bulk/cancel", {**body, "expected": "2"}).status_code == 400
+
+
+def test_a_preview_of_ids_leaves_out_unknown_and_malformed_ones(api: Client) -> None:
+    job_id = JobFactory.create().id
+    ended = JobFactory.create(state=State.COMPLETED).id
+
+    seen = post(
+        api, "jobs/bulk/preview", {"action": "cancel", "job_ids": [job_id, ended, "", "x"]}
+    ).json()
+
+    assert (seen["matched"], [one["id"] for one in seen["examples"]]) == (1, [job_id])
