@@ -108,7 +108,7 @@ def test_an_operation_is_refused_if_the_number_of_its_preview_is_outdated(api: C
 
 def test_a_preview_of_ids_leaves_out_unknown_and_malformed_ones(api: Client) -> None:
     job_id = JobFactory.create().id
-    ended = JobFactory.create(state=State.COMPLETED).id
+    ended = JobFactory.create(state=State.COMPLETED, queue="ended").id
 
     seen = post(
         api, "jobs/bulk/preview", {"action": "cancel", "job_ids": [job_id, ended, "", "x"]}
