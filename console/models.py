@@ -58,6 +58,8 @@ class Operation(models.Model):
     matched = models.BigIntegerField(default=0)
     done = models.BigIntegerField(default=0)  # of the matched jobs; the rest had changed state
     problem = models.TextField(null=True)  # reason of the failure
+    rate = models.IntegerField(default=2000, db_default=2000)  # most jobs a second
+    undo_id = models.BigIntegerField(null=True)  # operation of the undo log; null: none
     options = models.JSONField(default=dict)  # of an export: format and columns
     bytes = models.BigIntegerField(default=0)  # of an export's file
     is_cut = models.BooleanField(default=False)  # an export reached its limit

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
+from threading import Event
 from time import monotonic
 from typing import Any, Final
 
@@ -26,10 +27,11 @@ from console.models import ExportPart, Operation
 from console.search import TookTooLong
 from console.walk import EXPORT, pick, preview, states_of
 from jobs.database import atomic
-from jobs.domain.access.caller import Caller
+from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound, OJSError
 from jobs.domain.outcome.bulk import DONE, Verb
 from jobs.domain.states import State
+from jobs.services.audit import undo_log
 from jobs.services.audit.audit import audited, record
 from jobs.services.operate import bulk
 from jobs.services.read.show import show_many
@@ -39,10 +41,13 @@ ADOPT, FORGET = "adopt", "forget"  # operations on copies of a region: console/r
 OF_REGIONS: Final = {ADOPT: "adopted", FORGET: "forgotten"}
 VERBS: Final = (*Verb, EXPORT)
 TASK_S = 5.0  # time of a task; far below the timeout of the cluster
+LONGEST_PAUSE_S = 30.0  # of a slice; below STALE_S
 STALE_S = 60  # without a slice for so long, an operation is abandoned
 TRIES = 5  # of a slice that the database refused, one task each
 KEPT_DAYS, EXPORT_KEPT_HOURS = 90, 24
 MOST_EXPORTED = 250_000
+RATE, LEAST_RATE, MOST_RATE = 2_000, 10, 20_000  # jobs a second: fresh work comes first
+MORE: Final = 0.1  # part by which the number of jobs may grow after its preview
 LOCK: Final = 20266620  # advisory lock, with the operation's id, of a running slice; tried
 
 
@@ -55,6 +60,8 @@ class Request:
     reason: str | None = None
     format: exports.Format = exports.Format.CSV
     columns: Sequence[Column] = ()
+    rate: int = RATE
+    expected: int | None = None  # number of jobs in the preview that the operator saw
 
 
 def start(request: Request, who: Caller) -> Operation:
@@ -72,6 +79,7 @@ def start(request: Request, who: Caller) -> Operation:
     if not states:
         raise Conflict(f"no {asked.state or 'dead'} job can be {_done(request.verb)}")
     seen = preview(request.verb, asked)
+    _check_grown(request.expected, seen.total.jobs)
     return begin(
         Operation(
             verb=request.verb,
@@ -84,13 +92,34 @@ def start(request: Request, who: Caller) -> Operation:
             is_exact=seen.total.is_exact,
             place=asdict(bulk.begin()),
             options=_options(request),
+            rate=checked_rate(request.rate),
         )
     )
+
+
+def _check_grown(expected: int | None, now: int) -> None:
+    """Refuse an operation on clearly more jobs than its preview had."""
+    if expected is not None and now > expected * (1 + MORE) + 10:
+        raise Conflict(
+            f"{now} jobs match now, the preview had {expected}: start again if this is right",
+            details={"expected": expected, "matched": now},
+        )
+
+
+def checked_rate(rate: int) -> int:
+    """Return a rate. Raises InvalidRequest beyond the bounds."""
+    if not LEAST_RATE <= rate <= MOST_RATE:
+        raise InvalidRequest.field("rate", f"must be from {LEAST_RATE} to {MOST_RATE}", rate)
+    return rate
 
 
 def begin(operation: Operation) -> Operation:
     """Store a new operation with its audit entry and its first task."""
     with atomic():
+        if operation.verb in list(Verb):
+            who = Caller(operation.actor, operation.tenant, reason=operation.reason)
+            action = f"jobs.bulk_{_done(operation.verb)}"
+            operation.undo_id = undo_log.begin(who, action, "jobs")
         operation.save(force_insert=True)
         _note(
             operation,
@@ -120,6 +149,15 @@ def stop(operation_id: int, who: Caller) -> Operation:
         if _is_ours(operation_id):  # no slice runs, and none begins before the commit
             _end(operation, "stopped")
     operation.refresh_from_db()
+    return operation
+
+
+def set_rate(operation_id: int, who: Caller, *, rate: int) -> Operation:
+    """Change the rate of an operation, from its next slice on. Raises NotFound, InvalidRequest."""
+    with audited(who, "jobs.bulk_rate_changed", f"operation {operation_id}") as data:
+        operation = get(operation_id, who.tenant)
+        data["rate"] = operation.rate = checked_rate(rate)
+        operation.save(update_fields=["rate"])
     return operation
 
 
@@ -163,7 +201,9 @@ def go_on(operation_id: int, number: int, tries: int = 0) -> str:
     end = monotonic() + TASK_S
     while monotonic() < end:
         try:
-            following = _slice(operation_id, number)
+            began = monotonic()
+            following, pause_s = _slice(operation_id, number)
+            Event().wait(max(0.0, min(pause_s - (monotonic() - began), LONGEST_PAUSE_S)))
         except (DatabaseError, TookTooLong) as problem:
             return _try_again(operation_id, number, tries, problem)
         except OJSError as problem:  # a later try would be refused, too
@@ -175,21 +215,23 @@ def go_on(operation_id: int, number: int, tries: int = 0) -> str:
     return f"{number} batches so far"
 
 
-def _slice(operation_id: int, number: int) -> int | None:
+def _slice(operation_id: int, number: int) -> tuple[int | None, float]:
     """Run one slice; return the number of the next slice, None if this task has none to run.
+
+    The second value is the least time of the slice in seconds, by the rate of the operation.
 
     The task holds the lock until the commit, so two tasks never read the same position. `stop` may
     write `is_stopping` meanwhile; this function writes other columns.
     """
     with atomic():
         if not _is_ours(operation_id):
-            return None
+            return None, 0.0
         operation = Operation.objects.filter(pk=operation_id).first()
         if operation is None or operation.state != "running" or operation.slices != number:
-            return None
+            return None, 0.0
         if operation.is_stopping:
             _end(operation, "stopped")
-            return None
+            return None, 0.0
         taken = _work(operation.verb)(operation)
         Operation.objects.filter(pk=operation_id).update(
             place=asdict(taken.place) if taken.place else operation.place,
@@ -202,10 +244,10 @@ def _slice(operation_id: int, number: int) -> int | None:
             moved_at=timezone.now(),
         )
         if taken.place is not None:
-            return number + 1
+            return number + 1, taken.matched / operation.rate
         operation.refresh_from_db()
         _end(operation, "done")
-    return None
+    return None, 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +276,8 @@ def _act(operation: Operation) -> Taken:
     state = states[place.source] or State.DISCARDED  # the states of a verb are not None
     found, following = pick(asked, states, place)
     taken = bulk.taken(verb, state, {one for one in states if one})
-    done = bulk.act_on(verb, found.ids, operation.actor, taken) if found.ids else set()
+    with undo_log.resumed(operation.undo_id):
+        done = bulk.act_on(verb, found.ids, operation.actor, taken) if found.ids else set()
     return Taken(len(found.ids), len(done), following)
 
 
@@ -280,6 +323,8 @@ def _end(operation: Operation, state: str) -> None:
     ended = Operation.objects.filter(pk=operation.pk, state="running").update(
         state=state, ended_at=timezone.now(), problem=operation.problem
     )
+    if ended and operation.undo_id is not None and state == "done":
+        undo_log.finish(operation.undo_id, SYSTEM)
     if ended:
         done = _done(operation.verb)
         action = f"{_prefix(operation.verb)}_{done if state == 'done' else state}"

@@ -8,6 +8,7 @@ from django_q.tasks import async_task
 from console.tasks import GROUP
 from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
+from jobs.services.audit import undo_log
 from jobs.services.audit.audit import record
 from jobs.services.operate.queue_removal import purge
 
@@ -20,21 +21,25 @@ class Purge:
     queue: str
     states: tuple[State, ...]
     who: Caller
+    operation: int  # for the undo
     gone: int = 0
 
 
 def start(queue: str, states: tuple[State, ...], who: Caller) -> str:
     """Queue a purge; return the first task's id. It may delete jobs enqueued meanwhile, too."""
-    return _queue(Purge(f"{GROUP} {uuid4()}", queue, states, who))
+    operation = undo_log.begin(who, "queue.purged", queue)
+    return _queue(Purge(f"{GROUP} {uuid4()}", queue, states, who, operation))
 
 
 def go_on(one: Purge) -> str:
     """Delete as many jobs as one request may; the last task writes the audit entry."""
-    gone, is_truncated = purge(one.queue, one.states, one.who.name)
+    with undo_log.resumed(one.operation):
+        gone, is_truncated = purge(one.queue, one.states, one.who.name)
     one = replace(one, gone=one.gone + gone)
     if is_truncated and gone:
         _queue(one)
         return f"{one.gone} jobs deleted so far"
+    undo_log.finish(one.operation, one.who)
     facts = {"states": [state.value for state in one.states], "purged_count": one.gone}
     record(one.who, "queue.purged", one.queue, data=facts)
     return f"{one.gone} jobs deleted"

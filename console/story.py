@@ -15,7 +15,11 @@ from jobs.services.record.events import EventFilter, StoredEvent, latest
 SHOWN = 200  # events
 # left out, because heartbeats and progress may be thousands; the page shows their latest
 LOUD: Final = {Kind.HEARTBEAT, Kind.PROGRESS}
-KINDS: Final = (*(int(kind) for kind in NAMES if kind not in LOUD), int(Kind.MOVED))
+KINDS: Final = (
+    *(int(kind) for kind in NAMES if kind not in LOUD),
+    int(Kind.MOVED),
+    int(Kind.RESTORED),
+)
 # events that end a begun attempt
 OUTCOMES: Final[Mapping[int, str]] = {
     Kind.COMPLETED: "completed", Kind.FAILED: "failed", Kind.CANCELLED: "cancelled",
@@ -105,5 +109,8 @@ def _step(event: StoredEvent, earlier: Sequence[Step]) -> Step:
     )
     if after is not None and before is None:  # a manual retry is stored as a new beginning
         before = next((step.after for step in reversed(earlier) if step.after), None)
-    name = after or "moved" if event.kind == Kind.MOVED else NAMES[Kind(event.kind)]
+    if event.kind == Kind.RESTORED:
+        name = "restored"
+    else:
+        name = after or "moved" if event.kind == Kind.MOVED else NAMES[Kind(event.kind)]
     return Step(name.removeprefix("job."), event, before, after)

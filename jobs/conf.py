@@ -80,6 +80,9 @@ class Conf:
     retention_discarded: str = "P30D"
     retention_dead_letter: str = "P180D"
     retention_dead_letter_jobs: int = 10_000  # per queue
+    # records of what operators changed, for an undo: of one operation, and of all together
+    undo_jobs: int = 1_000_000
+    undo_bytes: int = 2_000_000_000
     retention_events: str = "P7D"
     retention_event_rows: int = 1_000_000
     retention_unread_events: int = 10_000_000  # for a reader that stands still

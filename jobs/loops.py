@@ -22,6 +22,8 @@ from jobs.services.enqueue.backpressure import watch_pressure
 from jobs.services.enqueue.idempotency import forget_answers
 from jobs.services.health.health import forget_loops_except
 from jobs.services.operate.queue_removal import drain
+from jobs.services.operate.undo import BATCH as BATCH_OF_UNDOS
+from jobs.services.operate.undo import forget_undos, undo_some
 from jobs.services.outcome.expire import expire, expiry_in_ms
 from jobs.services.outcome.promote import due_in_ms, promote
 from jobs.services.outcome.reap import death_in_ms, overdue_in_ms, reap, reap_dead_workers
@@ -62,6 +64,8 @@ CORE = (
     Loop("stall", stall, 10_000),
     Loop("statistics", refresh_statistics, 1000, reads_events=True),
     Loop("forget_answers", forget_answers, 60_000),
+    Loop("undo", undo_some, 1000, while_rows_of=("ojs_undo",)),
+    Loop("forget_undos", forget_undos, 60_000, full=BATCH_OF_UNDOS, while_rows_of=("ojs_undo",)),
     Loop("retention", retain, 10_000, rest_ms=20, reads_events=True),
 )
 

@@ -102,6 +102,18 @@ PERMITS: Final = (
         api={PURGE: "adminBulkDelete"},
     ),
     Permit(
+        "jobs.preview_everywhere", VIEWER, ("ojs_jobs.view_job",), ALL,
+        api={ADMIN_READ: "adminBulkPreview"},
+    ),
+    Permit(
+        "undo.see", VIEWER, ("ojs_jobs.view_job",), OWN,
+        api={ADMIN_READ: "adminListOperations adminGetOperation"},
+    ),
+    Permit(
+        "undo.run", OPERATOR, ("ojs_jobs.change_job", "ojs_jobs.delete_job"), OWN,
+        api={ADMIN_WRITE: "adminUndoOperation"},
+    ),
+    Permit(
         "replay.see", VIEWER, ("ojs_jobs.view_replayrule",), ALL, api={ADMIN_READ: "getReplayRules"}
     ),
     Permit(

@@ -148,6 +148,11 @@ def replay(events: Iterable[Event]) -> State | None:
             assert (current if left else moving) is state_of(code)
             current, moving = (None, current) if left else (moving, None)
             continue
+        if event.kind == Kind.RESTORED:
+            assert event.to_state is not None
+            assert event.from_state == (CODES[current] if current else None)
+            current = state_of(event.to_state)
+            continue
         if event.kind == Kind.REMOVED:
             assert current in TERMINAL
             assert event.from_state == CODES[current]

@@ -16,6 +16,7 @@ MODULES: Final = {
     "keys": "",
     "limits": "",
     "saved_views": "",
+    "operations": "",
     "schedules": "scheduling",
     "workflows": "workflows",
     "regions": "federation",

@@ -13,6 +13,7 @@ from console.views.base import PageView
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import OJSError
 from jobs.services.audit.audit import audited
+from jobs.services.audit.undo_log import HEADER
 
 
 class Act(PageView):
@@ -28,17 +29,17 @@ class Act(PageView):
         return self._action().permit
 
     def post(self, request: HttpRequest, verb: str) -> HttpResponse:
-        """Redirect to a page that shows the outcome; show a secret at once."""
-        back = _back(request)
+        """Redirect to a page that shows the outcome, with a button to undo it; show a secret."""
+        back, who = _back(request), caller_of(request)
         try:
-            done = _run(self._action(), request.POST, caller_of(request))
+            done = _run(self._action(), request.POST, who)
         except OJSError as problem:
             messages.error(request, str(problem).capitalize() + ".")
             return HttpResponseRedirect(back)
         if isinstance(done, Secret):
             shown = self.get_context_data(message=done.message, secret=done.secret, back=back)
             return self.render_to_response(shown, headers={"Cache-Control": "no-store"})
-        messages.success(request, done)
+        messages.success(request, done, extra_tags=who.answer_headers.get(HEADER, ""))
         return HttpResponseRedirect(back)
 
     def _action(self) -> Action:

@@ -1,6 +1,7 @@
 """Operations on many jobs: their preview, their progress, and exported files."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,16 +22,27 @@ from console.filters import JobFilter
 from console.models import Operation
 from console.permits import OPERATIONS, of_verb
 from console.views.base import PageView
+from jobs.domain.access.caller import Caller
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.outcome.bulk import Verb
+from jobs.domain.outcome.undo import REASONS
+from jobs.models import Undo
+from jobs.services.operate import preview, undo
 from jobs.services.read.show import show_many
 
 SIZE, SAMPLES, NAMED = 50, 10, 8
+DIGITS = 9  # of a number in a form
+LEFT_OUT = 20  # listed jobs that an undo could not restore
 TITLES = {"cancel": "Cancel jobs", "retry": "Retry jobs", "delete": "Delete jobs",
           walk.EXPORT: "Export jobs", operations.ADOPT: "Adopt waiting jobs",
           operations.FORGET: "Remove copies"}  # fmt: skip
 LONGEST = 500  # characters of a reason
 UNKNOWN = "cancel"  # for unknown verbs and operations: a user with the permit of this verb gets 404
+
+
+def number_of(raw: str | None) -> int | None:
+    """Read a number of a form; None for anything else."""
+    return int(raw) if raw and raw.isascii() and raw.isdecimal() and len(raw) <= DIGITS else None
 
 
 class Operations(PageView):
@@ -43,6 +55,11 @@ class Operations(PageView):
         """Read the operations."""
         return super().get_context_data(
             operations=operations.latest(self.tenant, SIZE),
+            undoable=[
+                (row, undo.left_out(row.pk, limit=LEFT_OUT) if row.left_out else [])
+                for row in undo.latest(self.tenant, limit=SIZE)[0]
+            ],
+            reasons=REASONS,
             is_served=tasks.is_served(),
             **kwargs,
         )
@@ -74,6 +91,10 @@ class OperationNew(PageView):
             samples=show_many(ids[:SAMPLES]),
             shares={name: rows[:NAMED] for name, rows in shares.items()},
             shared=len(ids),
+            ages=preview.ages(ids),
+            rate=operations.RATE,
+            least_rate=operations.LEAST_RATE,
+            most_rate=operations.MOST_RATE,
             may_start=may(self.request, of_verb(verb).name),
             most_exported=operations.MOST_EXPORTED,
             is_served=tasks.is_served(),
@@ -92,6 +113,8 @@ class OperationNew(PageView):
             reason,
             exports.Format(form) if form in list(exports.Format) else exports.Format.CSV,
             columns.chosen(request.POST.getlist("columns")),
+            number_of(request.POST.get("rate")) or operations.RATE,
+            number_of(request.POST.get("expected")),
         )
         try:
             operation = operations.start(wanted, caller_of(request))
@@ -152,6 +175,9 @@ class OperationPage(PageView):
             still=still and still.total,
             is_late=bool(still and still.is_late),
             again=_again(operation) if still else None,
+            undo=_undo(operation, self.tenant),
+            least_rate=operations.LEAST_RATE,
+            most_rate=operations.MOST_RATE,
             has_file=bool(operation.bytes) and operation.exportpart_set.exists(),
             kept_hours=operations.EXPORT_KEPT_HOURS,
             title=f"{TITLES[operation.verb]}: operation {operation.pk}",
@@ -160,8 +186,14 @@ class OperationPage(PageView):
         )
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Stop or resume the operation."""
-        act = {"stop": operations.stop, "resume": operations.resume}.get(request.POST.get("do", ""))
+        """Stop or resume the operation, or change its rate."""
+        rate = number_of(request.POST.get("rate")) or 0
+        acts: Mapping[str, Callable[[int, Caller], object]] = {
+            "stop": operations.stop,
+            "resume": operations.resume,
+            "rate": partial(operations.set_rate, rate=rate),
+        }
+        act = acts.get(request.POST.get("do", ""))
         if act is None:
             raise Http404
         try:
@@ -190,6 +222,14 @@ def _still(operation: Operation) -> walk.Preview | None:
     if operation.verb not in list(Verb):
         return None
     return walk.preview(operation.verb, JobFilter.read(operation.wanted))
+
+
+def _undo(operation: Operation, tenant: str | None) -> Undo | None:
+    """Return what the undo log has of the operation."""
+    try:
+        return None if operation.undo_id is None else undo.get(operation.undo_id, tenant)
+    except NotFound:
+        return None
 
 
 def _again(operation: Operation) -> str:

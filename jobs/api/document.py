@@ -58,6 +58,7 @@ HEADERS: dict[str, Schema] = {
     "X-OJS-Queue-Bound": {"description": "Bound on the waiting jobs", "schema": integer(1)},
     "X-OJS-Queue-Pressure": {"description": "Depth by bound",
                              "schema": text(pattern="^[0-9]+[.][0-9]{2}$")},
+    "X-OJS-Operation": {"description": "Operation that can be undone", "schema": integer(1)},
     "OJS-Deduplicated": {"description": "A job was stored before", "schema": {"const": "true"}},
 }  # fmt: skip
 SHARED_HEADERS = (

@@ -5,6 +5,7 @@ from typing import cast
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path, re_path, resolve
 
+from jobs.api.admin.operations import AdminBulkPreview
 from jobs.api.admin.workers import AdminWorkers
 from jobs.api.jobs.admin_bulk import AdminBulkCancel, AdminBulkDelete, AdminBulkRetry
 from jobs.api.jobs.bulk import BulkCancel, BulkDelete, BulkEnqueue, BulkRetry
@@ -167,6 +168,9 @@ urlpatterns = [
     ),
     path("ojs/v1/admin/jobs/bulk/cancel", AdminBulkCancel.as_view(), name="ojs-admin-bulk-cancel"),
     path("ojs/v1/admin/jobs/bulk/retry", AdminBulkRetry.as_view(), name="ojs-admin-bulk-retry"),
+    path(
+        "ojs/v1/admin/jobs/bulk/preview", AdminBulkPreview.as_view(), name="ojs-admin-bulk-preview"
+    ),
     path("ojs/v1/admin/jobs/bulk/delete", AdminBulkDelete.as_view(), name="ojs-admin-bulk-delete"),
     path("ojs/v1/admin/", include("jobs.api.admin.urls")),
     path("ojs/v1/openapi.json", OpenAPIDocument.as_view(), name="ojs-openapi"),

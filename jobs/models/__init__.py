@@ -73,6 +73,7 @@ from jobs.models.queues import (
     QueueTemplate,
     Terms,
 )
+from jobs.models.undo import Undo, UndoJob
 from jobs.models.workers import (
     LoopTick,
     Worker,
@@ -129,6 +130,8 @@ __all__ = [
     "Terms",
     "Total",
     "Turn",
+    "Undo",
+    "UndoJob",
     "Unique",
     "Worker",
     "Xid8Field",

@@ -5,6 +5,7 @@ from itertools import starmap
 from typing import Any, NamedTuple
 
 from jobs.queries.base import as_json, run, run_hot
+from jobs.queries.undo import run_kept
 
 
 def promote(batch: int) -> int:
@@ -44,7 +45,7 @@ def cancel(
     ids: Sequence[str], actor: str, reason: str | None, *, watched: bool, active: bool = True
 ) -> list[Ended]:
     """Cancel live jobs, active ones if asked; jobs that just moved are absent: call again."""
-    rows = run(
+    rows = run_kept(
         "cancel",
         {"ids": list(ids), "actor": actor, "reason": reason, "watched": watched, "active": active},
     )
@@ -67,13 +68,13 @@ def revive(jobs_json: bytes, states: Iterable[int]) -> list[str]:
 
     Raises DatabaseError OJS01 when a lane was deleted.
     """
-    rows = run("revive", {"jobs": jobs_json.decode(), "states": list(states)})
+    rows = run_kept("revive", {"jobs": jobs_json.decode(), "states": list(states)})
     return [str(row[0]) for row in rows]
 
 
 def hasten(ids: Sequence[str]) -> list[str]:
     """Make retryable jobs available now; returns the ids of changed jobs."""
-    return [str(row[0]) for row in run("hasten", {"ids": list(ids)})]
+    return [str(row[0]) for row in run_kept("hasten", {"ids": list(ids)})]
 
 
 def remove(
@@ -81,7 +82,7 @@ def remove(
 ) -> list[str]:
     """Delete jobs that ended in one of these states; returns their ids."""
     given = {"ids": list(ids), "states": list(states), "pruned": pruned, "archive": archive}
-    return [row[0] for row in run("remove", given)]
+    return [row[0] for row in run_kept("remove", given)]
 
 
 def reprioritize(job_id: str, lane_id: int, priority: int, actor: str) -> bool:
@@ -90,7 +91,7 @@ def reprioritize(job_id: str, lane_id: int, priority: int, actor: str) -> bool:
     Raises DatabaseError OJS01 when the lane was deleted.
     """
     params = {"id": job_id, "lane_id": lane_id, "priority": priority, "actor": actor}
-    return bool(run("reprioritize", params))
+    return bool(run_kept("reprioritize", params))
 
 
 def move(jobs: Sequence[Mapping[str, Any]], left: str, queue: str) -> set[str]:
@@ -98,7 +99,7 @@ def move(jobs: Sequence[Mapping[str, Any]], left: str, queue: str) -> set[str]:
 
     `jobs` as named in `move.sql`.
     """
-    rows = run("move", {"jobs": as_json(jobs), "left": left, "queue": queue})
+    rows = run_kept("move", {"jobs": as_json(jobs), "left": left, "queue": queue})
     return {row[0] for row in rows}
 
 

@@ -16,6 +16,7 @@ from jobs.domain.errors import NotFound, OJSError, Unprocessable
 from jobs.domain.outcome.bulk import ALLOWED, JobFilter, Verb
 from jobs.domain.states import TERMINAL
 from jobs.services.audit.audit import audited
+from jobs.services.audit.undo_log import undoable_steps
 from jobs.services.lanes import configuration, lanes
 from jobs.services.operate import bulk
 from jobs.services.record.emit import emit
@@ -265,7 +266,8 @@ def delete(
     if force:
         states = tuple(ALLOWED[Verb.CANCEL])
         wanted = JobFilter(tenant=tenant_id, states=states)
-        bulk.run(Verb.CANCEL, wanted, caller.name, most=FORCED)
+        with undoable_steps(caller, "tenant.jobs_cancelled", tenant_id, reason=reason):
+            bulk.run(Verb.CANCEL, wanted, caller.name, most=FORCED)
     with audited(caller, "tenant.deleted", tenant_id, reason=reason) as data:
         configuration.change()
         if live := _not_empty(tenant_id):

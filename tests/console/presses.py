@@ -20,6 +20,7 @@ from federation.services.registry.configure import set_drain
 from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
 from jobs.models import Staff
+from jobs.services.operate import operate
 from jobs.services.operate.queues import pause as pause_queue
 from jobs.services.workers import workers
 from tests.console import test_audited as made
@@ -195,6 +196,13 @@ def _pool(path: str = "") -> Callable[[], str]:
 JOB, QUEUE, WORKER = "jobs/{id}", "queues/{id}", "workers/{id}"
 SCHEDULE, TENANT, KEYS, LIMITS = "cron/{id}", "tenants/{id}", "api-keys", "rate-limits"
 
+
+def _undoable() -> str:
+    """Cancel a job; return the page that lists the change."""
+    operate.cancel_job(made.live()["id"], Caller("ada"))
+    return "/console/operations/"
+
+
 # by verb
 ACTS: dict[str, Press] = {
     "retry": Press(_at(made.dead, JOB), "Retry"),
@@ -207,6 +215,7 @@ ACTS: dict[str, Press] = {
     "pause": Press(_at(made.queue, QUEUE), "Pause"),
     "resume": Press(_at(_paused, QUEUE), "Resume"),
     "purge": Press(_at(made.queue, QUEUE), "Purge mail", _filled(confirm="mail"), asks=False),
+    "undo": Press(_undoable, "Undo"),
     "key-revoke": Press(_at(made.key, KEYS), "Revoke k"),
     "remove-worker": Press(_at(made.lost_worker, WORKER), "Remove"),
     "quiet": Press(_at(made.worker, WORKER), "Quiet"),

@@ -24,7 +24,9 @@ from django.db.models import Sum
 from django.db.models.functions import Now
 
 from jobs import queries
+from jobs.domain.access.caller import Caller
 from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.outcome.bulk import Verb
 from jobs.domain.record.events import Kind
 from jobs.domain.states import CODES, State
 from jobs.loops import all_loops
@@ -46,11 +48,15 @@ from jobs.models import (
     ReplayRule,
     TenantDepth,
     Total,
+    Undo,
     Worker,
 )
 from jobs.queries import ago
+from jobs.services.audit import undo_log
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue
+from jobs.services.operate import bulk
+from jobs.services.operate.queue_removal import purge
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.outcome.progress import Progress as Reported
@@ -100,6 +106,7 @@ PROVEN = {
     "replay": f"{HERE}.test_every_dead_job_is_replayed_once_by_one_rule",
     "stall": f"{HERE}.test_every_stalled_job_is_told_once",
     "forget_answers": f"{HERE}.test_old_answers_go_and_young_ones_stay",
+    "undo": f"{HERE}.test_every_job_of_an_undo_is_restored_once",
     "cron_turns": f"{HERE}.test_turns_are_passed_on_to_one_run_each",
     "watch": f"{HERE}.test_what_starves_and_is_overloaded_is_told_once",
     "charge": f"{HERE}.test_every_attempt_is_charged_once",
@@ -114,6 +121,7 @@ PROVEN = {
 NEEDS_NONE = {
     "isolation": "one transaction: tenants whose lanes it did not move are found again",
     "shares": "one transaction: what is still shared wrongly is found again",
+    "forget_undos": "one statement: what it did not forget, the next one does",
     "pressure": "one statement: notes the crossing and tells it, or neither",
     "held_versions": "one transaction: notes what is held and tells it, or neither",
     "canaries": "one transaction counts and moves its position, another changes the rules; what was"
@@ -276,6 +284,29 @@ def test_every_lost_attempt_is_ended_once(victim: Victim) -> None:
     assert_state(State.DISCARDED, *spent)
     assert_state(State.RETRYABLE, *late)
     assert errors_of([*lost, *spent, *late]) == {1}
+    assert_store_is_sound()
+
+
+def test_every_job_of_an_undo_is_restored_once(victim: Victim) -> None:
+    waiting = stored_ids(250, queue="mail")
+    ended = active(30, type="ended")
+    ack([Ack(job_id) for job_id in ended])
+    who = Caller("ann")
+    operation = undo_log.begin(who, "queue.purged", "mail")
+    with queries.keeping(operation):
+        purge("mail", [State.AVAILABLE], "ann")
+        bulk.act_on(Verb.DELETE, ended, "ann")
+    assert not Job.objects.exists()
+    Undo.objects.update(state="undoing", undone_by="ann")
+
+    assert victim.killed_at_each_step("undo") >= 10
+
+    assert_state(State.AVAILABLE, *waiting)
+    assert_state(State.COMPLETED, *ended)
+    found = Undo.objects.get()
+    assert (found.state, found.restored, found.left_out) == ("undone", 280, 0)
+    assert Audit.objects.filter(action="operation.undone").count() == 1
+    assert count_events(Kind.RESTORED) == once(ended) + once(waiting) + once(waiting)
     assert_store_is_sound()
 
 

@@ -13,6 +13,11 @@ from jobs.api.admin.dead_letter import (
 )
 from jobs.api.admin.explain import AdminJobExplain
 from jobs.api.admin.jobs import AdminJob, AdminJobCancel, AdminJobRetry, AdminJobs, AdminJobTrace
+from jobs.api.admin.operations import (
+    AdminOperation,
+    AdminOperations,
+    AdminOperationUndo,
+)
 from jobs.api.admin.queues import AdminQueue, AdminQueuePause, AdminQueueResume, AdminQueues
 from jobs.api.admin.stats import StatsHistory, SystemStats
 from jobs.api.admin.system import AuditLog, Configuration, MaintenanceMode, ObservabilityHealth
@@ -58,6 +63,13 @@ urlpatterns = [
     path("maintenance", MaintenanceMode.as_view(), name="ojs-admin-maintenance"),
     path("system/config", Configuration.as_view(), name="ojs-admin-system-config"),
     path("config", Configuration.as_view(), name="ojs-admin-config"),
+    path("operations", AdminOperations.as_view(), name="ojs-admin-operations"),
+    path("operations/<int:number>", AdminOperation.as_view(), name="ojs-admin-operation"),
+    path(
+        "operations/<int:number>/undo",
+        AdminOperationUndo.as_view(),
+        name="ojs-admin-operation-undo",
+    ),
     path("audit", AuditLog.as_view(), name="ojs-admin-audit"),
     path(
         "observability/health", ObservabilityHealth.as_view(), name="ojs-admin-observability-health"

@@ -8,16 +8,18 @@ from rest_framework.request import Request
 from jobs.api.base import OJSView
 from jobs.api.jobs.targets import MOST_MATCHES, decode_targets, require_covered, targets
 from jobs.api.openapi import operation
-from jobs.api.schemas import BOOLEAN, array, integer, obj, text
+from jobs.api.schemas import BOOLEAN, array, integer, maybe, obj, text
 from jobs.api.wire.answer import Answer
-from jobs.domain.errors import ConfirmationRequired
-from jobs.domain.outcome.bulk import Verb
+from jobs.domain.errors import ConfirmationRequired, Conflict, InvalidRequest
+from jobs.domain.outcome.bulk import JobFilter, Verb
+from jobs.services.operate import preview
 from jobs.services.operate.bulk import Report
 from jobs.services.operate.operate import many, matching
 
 MOST_ERRORS = 100
 
-ADMIN_TARGETS = targets({"confirm": {"const": True}}, {})
+EXPECTED = {"expected": maybe({**integer(0), "description": "`matched` of the preview"})}
+ADMIN_TARGETS = targets({"confirm": {"const": True}}, EXPECTED)
 ADMIN_DONE = obj(
     {
         "action": text(1),
@@ -44,6 +46,7 @@ class AdminVerb(OJSView):
             )
         ids, wanted = decode_targets(body)
         require_covered(self.principal, ids, wanted.queue, wanted.type)
+        _check_expected(self.verb, body.get("expected"), ids, wanted)
         why: Mapping[str, str] = {}
         if ids is not None:
             report, why = many(self.verb, ids, self.caller)
@@ -67,12 +70,29 @@ class AdminVerb(OJSView):
         return shown
 
 
+def _check_expected(verb: Verb, expected: object, ids: list[str] | None, wanted: JobFilter) -> None:
+    """Refuse an operation that would change another number of jobs than its preview had."""
+    if expected is None:
+        return
+    if not isinstance(expected, int) or isinstance(expected, bool) or expected < 0:
+        raise InvalidRequest.field("expected", "must be a whole number", expected)
+    if ids is None:
+        seen = preview.of_filter(verb, wanted, most=MOST_MATCHES)
+    else:
+        seen = preview.of_ids(verb, ids, tenant=None)
+    if seen.jobs != expected:
+        raise Conflict(
+            f"the operation would change {seen.jobs} jobs instead of {expected}",
+            details={"field": "expected", "matched": seen.jobs, "expected": expected},
+        )
+
+
 class AdminBulkCancel(AdminVerb):
     """CANCEL of many jobs."""
 
     verb = Verb.CANCEL
 
-    @operation("adminBulkCancel", {200: ADMIN_DONE}, body=ADMIN_TARGETS)
+    @operation("adminBulkCancel", {200: ADMIN_DONE}, body=ADMIN_TARGETS, refusals=(409,))
     def post(self, request: Request) -> Answer:
         """Cancel jobs by id or filter, at most 10,000; running ones where `state` names them."""
         return self.act()
@@ -83,7 +103,7 @@ class AdminBulkRetry(AdminVerb):
 
     verb = Verb.RETRY
 
-    @operation("adminBulkRetry", {200: ADMIN_DONE}, body=ADMIN_TARGETS)
+    @operation("adminBulkRetry", {200: ADMIN_DONE}, body=ADMIN_TARGETS, refusals=(409,))
     def post(self, request: Request) -> Answer:
         """Make ended and retryable jobs available by id or filter, at most 10,000.
 
@@ -97,7 +117,7 @@ class AdminBulkDelete(AdminVerb):
 
     verb = Verb.DELETE
 
-    @operation("adminBulkDelete", {200: ADMIN_DONE}, body=ADMIN_TARGETS)
+    @operation("adminBulkDelete", {200: ADMIN_DONE}, body=ADMIN_TARGETS, refusals=(409,))
     def post(self, request: Request) -> Answer:
         """Delete ended jobs for good by id or filter, at most 10,000."""
         return self.act()

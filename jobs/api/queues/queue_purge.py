@@ -16,6 +16,7 @@ from jobs.domain.errors import ConfirmationRequired, InvalidRequest
 from jobs.domain.states import State
 from jobs.domain.wire.durations import parse_period
 from jobs.services.audit.audit import record
+from jobs.services.audit.undo_log import undoable_steps
 from jobs.services.operate.queue_removal import purge
 
 PURGED_STATES = [state.value for state in State if state is not State.ACTIVE]
@@ -65,7 +66,8 @@ def _purged(name: str, body: Mapping[str, Any], caller: Caller) -> Answer:
         older_ms = None if older is None else parse_period(older)
     except ValueError as problem:
         raise InvalidRequest.field("older_than", str(problem), older) from problem
-    gone, is_truncated = purge(checked_name(name), states, caller.name, older_than_ms=older_ms)
+    with undoable_steps(caller, "queue.purged", checked_name(name)):
+        gone, is_truncated = purge(name, states, caller.name, older_than_ms=older_ms)
     facts = {"states": [state.value for state in states], "purged_count": gone}
     record(caller, "queue.purged", name, data=facts)
     answer: dict[str, Any] = {

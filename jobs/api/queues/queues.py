@@ -32,7 +32,7 @@ from jobs.domain.wire.times import format_time
 from jobs.models import Queue
 from jobs.services.audit.audit import record
 from jobs.services.lanes.queue_config import create
-from jobs.services.operate.queue_removal import delete
+from jobs.services.operate.queue_removal import delete_by
 from jobs.services.operate.queues import (
     LOOKED,
     MOST,
@@ -251,7 +251,7 @@ class QueueDetail(OJSView):
         target = body.get("target_queue", request.query_params.get("target_queue"))
         if target is not None:
             target = members.queue_name("target_queue", target)
-        gone = delete(checked_name(name), strategy, self.principal.name, target)
+        gone = delete_by(self.caller, checked_name(name), strategy, target)
         facts: dict[str, Any] = {"strategy": strategy, "jobs_affected": gone.jobs_affected}
         if strategy == "move":
             facts["target_queue"] = target

@@ -79,6 +79,7 @@ class Kind(IntEnum):
     REMOVED = 101  # a finished job was deleted; without a job: its data has the number
     LEFT_QUEUE = 102  # a waiting job was moved to another queue
     CAME_TO_QUEUE = 103  # the same for the other queue: neither a new job nor a new state
+    RESTORED = 104  # an undo gave a job its earlier state back; without `from`: it was deleted
 
 
 NAMES: Final = {

@@ -19,6 +19,7 @@ from jobs.domain.wire import jsonio
 from jobs.domain.wire.ids import is_id
 from jobs.extensions import TransitionHooks
 from jobs.models import Job as Row
+from jobs.services.audit.undo_log import in_step
 from jobs.services.outcome.cancel import end
 from jobs.services.outcome.follow import follow
 
@@ -68,8 +69,14 @@ def act_on(
 ) -> set[str]:
     """Do `verb` to the jobs in a state it accepts, or in one of `states`; returns their ids.
 
-    It takes one statement, two for retries.
+    It takes one statement, two for retries; in an operation that can be undone, a transaction.
     """
+    return in_step(lambda: _act_on(verb, ids, actor, states))
+
+
+def _act_on(
+    verb: Verb, ids: Sequence[str], actor: str, states: Collection[State] | None
+) -> set[str]:
     chosen = ALLOWED[verb] if states is None else states
     if verb is Verb.CANCEL:
         active = State.ACTIVE in chosen
@@ -133,8 +140,8 @@ def begin() -> Place:
 
 def step(verb: Verb, wanted: JobFilter, place: Place, actor: str, *, most: int = SLICE) -> Step:
     """Do `verb` to the next matches, at most `most`; a step may find none and not be the last."""
-    sources = _sources(verb, wanted)
-    return _step(sources, _doing(verb, sources, actor), wanted, place, most)
+    chosen = sources(verb, wanted)
+    return _step(chosen, _doing(verb, chosen, actor), wanted, place, most)
 
 
 def _step(sources: Sequence[Source], act: Act, wanted: JobFilter, place: Place, most: int) -> Step:
@@ -167,7 +174,8 @@ def taken(verb: Verb, found: State, wanted: Collection[State]) -> Collection[Sta
     return ALLOWED[verb] if found is State.ACTIVE else ALLOWED[verb] - {State.ACTIVE}
 
 
-def _sources(verb: Verb, wanted: JobFilter) -> list[Source]:
+def sources(verb: Verb, wanted: JobFilter) -> list[Source]:
+    """Return the states that a verb walks for a filter."""
     """Return the states to walk, with the kinds of ended jobs in the index."""
     states = (State.DISCARDED,) if wanted.dead else wanted.states or DEFAULTS[verb]
     found: list[Source] = []
@@ -227,8 +235,8 @@ def run(
 
     Adds each changed job to `report` at once.
     """
-    sources = _sources(verb, wanted)
-    return walk(sources, _doing(verb, sources, actor), wanted, most=most, report=report)
+    chosen = sources(verb, wanted)
+    return walk(chosen, _doing(verb, chosen, actor), wanted, most=most, report=report)
 
 
 def walk(

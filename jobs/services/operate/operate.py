@@ -14,6 +14,7 @@ from jobs.domain.outcome.bulk import ALLOWED, DONE, REVIVED, JobFilter, Verb
 from jobs.domain.states import CODES, State
 from jobs.domain.wire.times import format_time
 from jobs.services.audit.audit import audited, record
+from jobs.services.audit.undo_log import undoable, undoable_steps
 from jobs.services.operate import bulk
 from jobs.services.operate.reprioritize import reprioritize
 from jobs.services.outcome import dead_letter
@@ -24,14 +25,14 @@ from jobs.services.read.show import show
 
 def retry_job(job_id: str, override: Override | None, caller: Caller) -> Job:
     """Make a discarded or cancelled job available again. Raises NotFound, Conflict."""
-    with audited(caller, "job.retried", job_id) as data:
+    with undoable(caller, "job.retried", job_id) as data:
         data.update(changes(override))
         return revive_one(job_id, REVIVED, override)
 
 
 def retry_dead_letter(job_id: str, override: Override | None, caller: Caller) -> Job:
     """Make a discarded job available again. Raises NotFound, Conflict."""
-    with audited(caller, "dead_letter.retried", job_id) as data:
+    with undoable(caller, "dead_letter.retried", job_id) as data:
         data.update(changes(override))
         return dead_letter.retry(job_id, override)
 
@@ -45,13 +46,13 @@ def changes(override: Override | None) -> Mapping[str, Any]:
 
 def cancel_job(job_id: str, caller: Caller, reason: str | None = None) -> tuple[Job, State]:
     """Cancel a live job; returns it and the state it left. Raises NotFound, Conflict."""
-    with audited(caller, "job.cancelled", job_id, reason=reason):
+    with undoable(caller, "job.cancelled", job_id, reason=reason):
         return cancel(job_id, caller.name, reason)
 
 
 def change_priority(job_id: str, priority: int, caller: Caller) -> Job:
     """Change the priority of a waiting job. Raises NotFound, Conflict."""
-    with audited(caller, "job.priority_changed", job_id) as data:
+    with undoable(caller, "job.priority_changed", job_id) as data:
         data["priority"] = priority
         return reprioritize(job_id, priority, caller.name)
 
@@ -59,20 +60,21 @@ def change_priority(job_id: str, priority: int, caller: Caller) -> Job:
 def delete_job(job_id: str, caller: Caller) -> None:
     """Remove an ended job for good. Raises NotFound, or Conflict for a live job."""
     show(job_id)
-    with audited(caller, "job.deleted", job_id):
+    with undoable(caller, "job.deleted", job_id):
         if not queries.remove([job_id], [CODES[state] for state in ALLOWED[Verb.DELETE]]):
             raise refusal(job_id, "deleted", ALLOWED[Verb.DELETE])
 
 
 def delete_dead_letter(job_id: str, caller: Caller) -> None:
     """Remove a discarded job for good. Raises NotFound."""
-    with audited(caller, "dead_letter.deleted", job_id):
+    with undoable(caller, "dead_letter.deleted", job_id):
         dead_letter.delete(job_id)
 
 
 def retry_dead_letters(wanted: dead_letter.DeadLetterFilter, caller: Caller) -> dead_letter.Swept:
     """Retry the matching dead letter jobs, in slices; the entry is added at the end."""
-    swept = dead_letter.retry_all(wanted)
+    with undoable_steps(caller, "dead_letter.bulk_retried", "dead-letter"):
+        swept = dead_letter.retry_all(wanted)
     with audited(caller, "dead_letter.bulk_retried", "dead-letter") as data:
         data.update(matched=swept.matched, succeeded=swept.succeeded, **_shown(wanted))
     return swept
@@ -80,7 +82,8 @@ def retry_dead_letters(wanted: dead_letter.DeadLetterFilter, caller: Caller) -> 
 
 def purge_dead_letters(wanted: dead_letter.DeadLetterFilter, caller: Caller) -> dead_letter.Swept:
     """Delete the matching dead letter jobs for good, in slices; the entry is added at the end."""
-    swept = dead_letter.delete_all(wanted)
+    with undoable_steps(caller, "dead_letter.purged", "dead-letter"):
+        swept = dead_letter.delete_all(wanted)
     with audited(caller, "dead_letter.purged", "dead-letter") as data:
         data.update(matched=swept.matched, succeeded=swept.succeeded, **_shown(wanted))
     return swept
@@ -90,7 +93,8 @@ def many(
     verb: Verb, ids: Sequence[str], caller: Caller, *, states: Collection[State] | None = None
 ) -> tuple[bulk.Report, dict[str, str]]:
     """Do `verb` to these jobs of the caller's tenant: see `bulk.by_id`; one entry for all."""
-    report, why = bulk.by_id(verb, ids, caller.name, tenant=caller.tenant, states=states)
+    with undoable_steps(caller, f"jobs.bulk_{DONE[verb]}", "jobs"):
+        report, why = bulk.by_id(verb, ids, caller.name, tenant=caller.tenant, states=states)
     note(verb, {"ids": len(ids)}, caller, matched=report.matched, done=len(report.done))
     return report, why
 
@@ -100,7 +104,7 @@ def some(verb: Verb, ids: Sequence[str], caller: Caller) -> tuple[list[str], dic
 
     Returns the ids of changed jobs, and the reason for each other job: its state or `not_found`.
     """
-    with atomic():
+    with atomic(), undoable_steps(caller, f"jobs.chosen_{DONE[verb]}", "jobs"):
         report, why = bulk.by_id(verb, ids, caller.name, tenant=caller.tenant)
         for job_id in report.done:
             record(caller, f"job.{DONE[verb]}", job_id, data={"chosen": len(ids)})
@@ -111,7 +115,8 @@ def matching(verb: Verb, wanted: JobFilter, caller: Caller, *, most: int) -> bul
     """Do `verb` to the matching jobs, at most `most`; one entry, also of a failed walk."""
     report = bulk.Report()
     try:
-        bulk.run(verb, wanted, caller.name, most=most, report=report)
+        with undoable_steps(caller, f"jobs.bulk_{DONE[verb]}", "jobs"):
+            bulk.run(verb, wanted, caller.name, most=most, report=report)
     finally:
         about = {"filter": shown(wanted)}
         note(verb, about, caller, matched=report.matched, done=len(report.done))

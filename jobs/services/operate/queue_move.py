@@ -12,6 +12,7 @@ from jobs.domain.outcome.bulk import JobFilter
 from jobs.domain.states import CODES, WAITING, State
 from jobs.models import Job as Row
 from jobs.models import LaneKey as Lane
+from jobs.services.audit.undo_log import in_step
 from jobs.services.lanes import lanes
 from jobs.services.operate import bulk
 
@@ -26,7 +27,7 @@ def move_waiting(name: str, target: str, *, most: int) -> int:
     """
 
     def act(ids: Sequence[str], _found: State) -> set[str]:
-        return _move(ids, name, target)
+        return in_step(lambda: _move(ids, name, target))
 
     return len(bulk.walk(SOURCES, act, JobFilter(queue=name), most=most).done)
 

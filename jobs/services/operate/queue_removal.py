@@ -6,20 +6,25 @@ the queue with its last job. The chosen action is stored in the queue's row, so 
 nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, Final
 
 from jobs import queries
-from jobs.database import atomic
-from jobs.domain.errors import Conflict, InvalidRequest, NotFound
+from jobs.database import atomic, on_commit
+from jobs.domain.access.caller import SYSTEM, Caller
+from jobs.domain.errors import Conflict, InvalidRequest, NotFound, OJSError
 from jobs.domain.outcome.bulk import JobFilter, Verb
 from jobs.domain.states import CODES, TERMINAL, WAITING, State
-from jobs.models import Queue
-from jobs.services.lanes import configuration
+from jobs.models import Queue, Undo
+from jobs.services.audit import undo_log
+from jobs.services.lanes import configuration, queue_config
 from jobs.services.operate import bulk
 from jobs.services.operate.queue_move import move_waiting
 
 MOST = 10_000  # jobs of one request
+DELETED: Final = "queue.deleted"  # action of the audit log and of the undo
 KEPT = "default"  # the queue of jobs that name none
 LIVE = tuple(CODES[state] for state in (*WAITING, State.ACTIVE))
 
@@ -88,6 +93,36 @@ def delete(name: str, strategy: str, actor: str, target: str | None = None) -> R
     return Removed(affected, is_draining=not _take_away(name))
 
 
+def delete_by(caller: Caller, name: str, strategy: str, target: str | None = None) -> Removed:
+    """Delete a queue as `delete` does, so that it can be undone."""
+    queue = Queue.objects.filter(name=name).first()
+    before = {"config": queue.config, "is_paused": queue.paused_at is not None} if queue else None
+    operation = undo_log.begin(caller, DELETED, name, before=before)
+    try:
+        with queries.keeping(operation):
+            removed = delete(name, strategy, caller.name, target)
+    except OJSError:
+        Undo.objects.filter(pk=operation, jobs=0).delete()
+        raise
+    if removed.is_draining:
+        undo_log.name_to(caller, operation)
+    else:
+        undo_log.finish(operation, caller)
+    return removed
+
+
+def bring_back(name: str, before: Mapping[str, Any]) -> None:
+    """Stop the deletion of a queue, or make the queue again, in the caller's transaction."""
+    configuration.hold()
+    queries.make_queues([name])
+    Queue.objects.filter(name=name).update(draining=False, moves_to=None)
+    queue_config.configure(name, dict.fromkeys(queue_config.config_of(name)) | before["config"])
+    configuration.change()
+    if before["is_paused"]:
+        queries.pause(name, "system", paused=True)
+    on_commit(configuration.cache.clear)
+
+
 def _target(name: str, target: str | None) -> str:
     if target is None:
         raise InvalidRequest.field("target_queue", "is required to move the jobs of a queue")
@@ -107,11 +142,18 @@ def drain() -> int:
     Deleted queues that got a job meanwhile are made again.
     """
     queries.name_queues()
-    return sum(
-        _take_away(name)
-        for name, target in queries.draining()
-        if _empty(name, target, "system") >= 0
-    )
+    return sum(_drain(name, target) for name, target in queries.draining())
+
+
+def _drain(name: str, target: str | None) -> bool:
+    deletions = Undo.objects.filter(action=DELETED, target=name, state="running")
+    operation = deletions.order_by("-pk").values_list("pk", flat=True).first()
+    with suppress(Conflict), queries.keeping(operation):  # a conflict: the deletion is being undone
+        _empty(name, target, "system")
+    is_gone = _take_away(name)
+    if is_gone and operation is not None:
+        undo_log.finish(operation, SYSTEM)
+    return is_gone
 
 
 def _empty(name: str, target: str | None, actor: str) -> int:

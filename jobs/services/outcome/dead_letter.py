@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
 from django.utils import timezone
 
@@ -13,6 +14,7 @@ from jobs.domain.outcome.retention import Retention
 from jobs.domain.states import CODES, State
 from jobs.domain.wire.ids import is_id
 from jobs.models import Replay
+from jobs.services.audit.undo_log import in_step
 from jobs.services.outcome.retain import defaults, retentions
 from jobs.services.outcome.revive import Override, revive, revive_one
 from jobs.services.read.find import DEAD, literal, pattern
@@ -118,7 +120,7 @@ def _sweep(wanted: DeadLetterFilter, change: Callable[[Sequence[str]], set[str]]
     swept.matched = len(ids)
     for start in range(0, len(ids), SLICE):
         part = ids[start : start + SLICE]
-        done = change(part)
+        done = in_step(partial(change, part))
         swept.succeeded += len(done)
         swept.skipped += [job_id for job_id in part if job_id not in done]
     return swept

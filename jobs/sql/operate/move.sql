@@ -9,7 +9,7 @@ WITH given AS MATERIALIZED (
      USING (SELECT x.id FROM ojs_ready AS x WHERE x.id = ANY (ARRAY(SELECT id FROM given))
              ORDER BY x.id FOR UPDATE SKIP LOCKED) AS s, given AS g
      WHERE r.id = s.id AND g.id = s.id AND r.lane_id = g.lane
-    RETURNING r.id, g.target, g.n, r.attempt, r.enqueued_at, r.expires_at
+    RETURNING r.id, g.target, g.n, r.attempt, r.enqueued_at, r.expires_at, r.seq
 ), again AS (
     INSERT INTO ojs_ready (id, lane_id, attempt, enqueued_at, expires_at)
     SELECT id, target, attempt, enqueued_at, expires_at FROM ready ORDER BY n
@@ -18,14 +18,14 @@ WITH given AS MATERIALIZED (
       FROM (SELECT x.id FROM ojs_later AS x WHERE x.id = ANY (ARRAY(SELECT id FROM given))
              ORDER BY x.id FOR UPDATE SKIP LOCKED) AS s, given AS g
      WHERE r.id = s.id AND g.id = s.id AND r.lane_id = g.lane
-    RETURNING r.id, g.target, r.kind::int AS state, r.attempt
+    RETURNING r.id, g.target, r.kind::int AS state, r.attempt, r.due_at, r.expires_at
 ), moved AS (
-    SELECT id, target, 3 AS state, attempt FROM ready
-    UNION ALL SELECT id, target, state, attempt FROM later
+    SELECT id, target, 3 AS state, attempt, seq, NULL::timestamptz AS due_at, expires_at FROM ready
+    UNION ALL SELECT id, target, state, attempt, NULL::bigint, due_at, expires_at FROM later
 ), stored AS (
     UPDATE ojs_job AS j SET queue = %(queue)s::text, lane_id = m.target
       FROM moved AS m WHERE j.id = m.id
-    RETURNING j.id, j.type, j.tenant, j.bytes, m.state, m.attempt
+    RETURNING j.id, j.type, j.tenant, j.priority, j.bytes, m.state, m.attempt
 ), told AS (
     INSERT INTO ojs_event (at, kind, job_id, queue, type, tenant, from_state, to_state, attempt,
                            bytes)
@@ -36,6 +36,7 @@ WITH given AS MATERIALIZED (
                                 (103, %(queue)s::text, NULL, s.state, s.bytes)
                         ) AS k (kind, queue, from_state, to_state, bytes)
      ORDER BY s.id, k.kind
+/* kept */
 )
 SELECT s.id, (SELECT ojs_wake(array_agg(DISTINCT r.target)) FROM ready AS r) AS woken
   FROM stored AS s

@@ -4,12 +4,17 @@
 WITH ready AS (
     UPDATE ojs_ready AS r
        SET lane_id = %(lane_id)s::bigint, seq = nextval(pg_get_serial_sequence('ojs_ready', 'seq'))
-     WHERE r.id = %(id)s::uuid
-    RETURNING r.id, r.attempt
+      FROM (SELECT id, lane_id, seq FROM ojs_ready WHERE id = %(id)s::uuid FOR UPDATE) AS o
+     WHERE r.id = o.id
+    RETURNING r.id, 3 AS state, r.attempt, o.lane_id, o.seq, NULL::timestamptz AS due_at,
+              r.enqueued_at, r.expires_at
 ), later AS (
     UPDATE ojs_later AS x SET lane_id = %(lane_id)s::bigint
-     WHERE x.id = %(id)s::uuid AND x.kind IN (1, 2)
-    RETURNING x.id, x.attempt
+      FROM (SELECT id, lane_id FROM ojs_later WHERE id = %(id)s::uuid AND kind IN (1, 2)
+               FOR UPDATE) AS o
+     WHERE x.id = o.id
+    RETURNING x.id, x.kind::int AS state, x.attempt, o.lane_id, NULL::bigint AS seq, x.due_at,
+              NULL::timestamptz AS enqueued_at, x.expires_at
 ), stored AS (
     UPDATE ojs_job AS j SET lane_id = %(lane_id)s::bigint, priority = %(priority)s::smallint
      WHERE j.id IN (SELECT id FROM ready UNION ALL SELECT id FROM later)
@@ -19,6 +24,7 @@ WITH ready AS (
     SELECT now(), 81, id, queue, type, tenant, attempt,
            jsonb_build_object('priority', %(priority)s::smallint, 'changed_by', %(actor)s::text)
       FROM stored
+/* kept */
 )
 SELECT s.id, CASE WHEN EXISTS (SELECT 1 FROM ready) THEN ojs_wake(ARRAY[%(lane_id)s::bigint]) END
   FROM stored AS s

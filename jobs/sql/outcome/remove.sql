@@ -14,12 +14,16 @@ WITH held AS MATERIALIZED (
        AND f.finished_at = g.finished_at AND f.id = g.id
 ), progress AS (
     DELETE FROM ojs_progress AS p WHERE p.job_id = ANY (ARRAY(SELECT id FROM held))
+    RETURNING p.*
 ), unmarked AS (
     DELETE FROM ojs_unique AS u WHERE u.job_id = ANY (ARRAY(SELECT id FROM held))
+    RETURNING u.*
 ), replay AS (
     DELETE FROM ojs_replay AS r WHERE r.job_id = ANY (ARRAY(SELECT id FROM held))
+    RETURNING r.*
 ), expiry AS (
     DELETE FROM ojs_result_expiry AS x WHERE x.id = ANY (ARRAY(SELECT id FROM held))
+    RETURNING x.*
 ), archived AS (
     INSERT INTO ojs_archived_job AS a (id, queue, finished_at, job)
     SELECT g.id, g.queue, g.finished_at, to_jsonb(g) FROM gone AS g WHERE %(archive)s::boolean
@@ -32,5 +36,6 @@ WITH held AS MATERIALIZED (
            CASE WHEN %(pruned)s::boolean THEN jsonb_build_object('count', count(*)) END
       FROM (SELECT g.*, CASE WHEN NOT %(pruned)s::boolean THEN g.id END AS one FROM gone AS g) AS g
      GROUP BY one, queue, type, tenant, state
+/* kept */
 )
 SELECT id FROM gone

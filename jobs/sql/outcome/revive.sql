@@ -8,7 +8,7 @@ WITH wanted AS MATERIALIZED (
         AS w (id uuid, lane_id bigint, priority smallint, args jsonb, meta jsonb, attributes jsonb,
               max_attempts int, rule text)
 ), held AS MATERIALIZED (
-    SELECT j.id, j.queue, j.state, j.finished_at
+    SELECT j.id, j.queue, j.state, j.finished_at, j AS job
       FROM ojs_job AS j
      WHERE j.id = ANY (ARRAY(SELECT id FROM wanted)) AND j.state = ANY (%(states)s::int[])
      ORDER BY j.id FOR UPDATE
@@ -45,7 +45,7 @@ WITH wanted AS MATERIALIZED (
 ), unnoted AS (
     UPDATE ojs_unique AS u SET ended = NULL FROM stored AS s WHERE u.job_id = s.id
 ), forgotten AS (
-    DELETE FROM ojs_progress AS p USING stored AS s WHERE p.job_id = s.id
+    DELETE FROM ojs_progress AS p USING stored AS s WHERE p.job_id = s.id RETURNING p.*
 ), noted AS (
     INSERT INTO ojs_replay AS r (job_id, replays, last_at, rule, by_rule)
     SELECT id, 1, now(), rule,
@@ -67,6 +67,7 @@ WITH wanted AS MATERIALIZED (
            (2, 1, s.queue, NULL, 3, jsonb_build_object('priority', s.priority))
            ) AS k (n, kind, queue, from_state, to_state, data)
      ORDER BY s.id, k.n
+/* kept */
 )
 SELECT s.id, (SELECT ojs_wake(array_agg(DISTINCT w.lane_id)) FROM stored AS w) AS woken
   FROM stored AS s

@@ -53,7 +53,7 @@ WITH position AS MATERIALIZED (
 ), counted AS MATERIALIZED (
     SELECT date_trunc('minute', second) AS minute, queue, type, label,
            coalesce(sum(events) FILTER (WHERE from_state IS NULL AND to_state IS NOT NULL
-                                              AND kind <> 103), 0) AS enqueued,
+                                              AND kind NOT IN (103, 104)), 0) AS enqueued,
            coalesce(sum(events) FILTER (WHERE kind = 3), 0) AS started,
            coalesce(sum(events) FILTER (WHERE kind = 4), 0) AS completed,
            coalesce(sum(events) FILTER (WHERE kind = 5), 0) AS failed,
@@ -126,7 +126,7 @@ WITH position AS MATERIALIZED (
            sum(enqueued), sum(started), sum(completed), sum(failed), sum(wait_ms), sum(run_ms)
       FROM (SELECT tenant, date_trunc('minute', second) AS minute, queue,
                    coalesce(sum(events) FILTER (WHERE from_state IS NULL AND to_state IS NOT NULL
-                                                      AND kind <> 103), 0) AS enqueued,
+                                                      AND kind NOT IN (103, 104)), 0) AS enqueued,
                    coalesce(sum(events) FILTER (WHERE kind = 3), 0) AS started,
                    coalesce(sum(events) FILTER (WHERE kind = 4), 0) AS completed,
                    coalesce(sum(events) FILTER (WHERE kind = 5), 0) AS failed,

@@ -84,6 +84,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "adminBulkCancel": {"filter": {}, "confirm": True},
     "adminBulkRetry": {"filter": {}, "confirm": True},
     "adminBulkDelete": {"filter": {}, "confirm": True},
+    "adminBulkPreview": {"action": "cancel", "filter": {}},
+    "adminUndoOperation": {"confirm": True},
     "createQueue": {"name": "made"},
     "deleteQueue": {},
     "purgeQueue": {},
@@ -138,7 +140,7 @@ PATHS = {
     "name": "mail", "worker_id": "w1", "verb": "quiet", "key": "k1", "workflow_id": JOB_ID,
     "subscription_id": "sub_1", "delivery_id": "del_1", "tenant_id": "acme",
     "job_type": "mail.send", "version": "1.0",
-    "type": "mail.send", "region_id": "eu", "federation_id": JOB_ID,
+    "type": "mail.send", "region_id": "eu", "federation_id": JOB_ID, "number": 1,
 }  # fmt: skip
 OPERATIONS = [
     pytest.param(method.upper(), path, built, id=built["operationId"])

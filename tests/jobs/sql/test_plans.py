@@ -96,7 +96,7 @@ GROWING = {
     for name in (
         "job", "ready", "lease", "later", "finished", "event", "progress", "period", "duration",
         "latency", "tenant_period", "dispatch_period", "audit", "unique", "bulk_answer",
-        "result_expiry", "archived_job", "served",
+        "result_expiry", "archived_job", "served", "undo_job",
     )
 }  # fmt: skip
 FEW = 250  # rows of a small table, or index entries, that a call on ten jobs may read
@@ -364,6 +364,17 @@ def prune_events(**given: object) -> None:
     queries.prune_events(rest | given, ("0", 0))
 
 
+def placed(kind: int) -> dict[str, int]:
+    """Return jobs of a kind with the lane to which an undo returns them."""
+    return dict.fromkeys(numbers.take(kind, 9), LANE)
+
+
+def kept(call: Callable[[], object]) -> None:
+    """Make a change that leaves records for an undo."""
+    with queries.keeping(7):
+        call()
+
+
 CALLS: dict[str, Callable[[], object]] = {
     "adopt": lambda: queries.adopt(10),
     "activate": lambda: activate(numbers.take(PENDING, 1)[0]),
@@ -557,6 +568,26 @@ CALLS: dict[str, Callable[[], object]] = {
     "charge_queues": lambda: queries.charge_queues(["q0", "other"]),
     "prune_rotations": lambda: queries.prune_rotations(86_400_000, BATCH),
     "reweigh": lambda: lanes.reweigh(in_queues=["q0"]),
+    "undo_lock": lambda: queries.undo_lock(7, most_jobs=1, most_bytes=1),
+    "undo_next": lambda: queries.undo_next(7, BATCH),
+    "undo_mark": lambda: queries.undo_mark(7, dict.fromkeys(numbers.take(FINISHED, 9), "ran")),
+    "undo_remove": lambda: queries.undo_remove(7, numbers.take(FINISHED, 9)),
+    "undo_null_results": lambda: queries.undo_null_results(7, numbers.take(FINISHED, 9)),
+    "undo_revive": lambda: queries.undo_revive(7, numbers.take(READY)),
+    "undo_cancel": lambda: queries.undo_cancel(7, placed(FINISHED)),
+    "undo_hasten": lambda: queries.undo_hasten(7, placed(READY)),
+    "undo_place": lambda: queries.undo_place(7, placed(READY), "test"),
+    "undo_duplicates": lambda: queries.undo_duplicates([f"{1:064x}"]),
+    "undo_forget": lambda: queries.undo_forget(BATCH),
+    "touched": lambda: queries.touched(numbers.take(FINISHED, 9)),
+    "keep cancel": lambda: kept(
+        lambda: queries.cancel(numbers.take(READY), "a", None, watched=True)
+    ),
+    "keep remove": lambda: kept(lambda: dead_letter.delete(discarded())),
+    "keep revive": lambda: kept(lambda: dead_letter.retry(discarded())),
+    "keep move": lambda: kept(lambda: move(READY)),
+    "keep hasten": lambda: kept(lambda: queries.hasten(numbers.take(LATER))),
+    "keep reprioritize": lambda: kept(lambda: reprioritize(latest_ready(), 3, "test")),
     "weigh": lambda: lanes.set_weight_and_cap("t1", weight=1, cap=5),
 }
 

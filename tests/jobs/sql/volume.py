@@ -183,6 +183,17 @@ SELECT s, date_bin(s * interval '1 second', now(), 'epoch') - n * s * interval '
 INSERT INTO ojs_audit (actor, action, target, at, data)
 SELECT 'console:u' || n %% 9, 'queue.paused', 'q', now() - n * interval '1 minute', '{}'
   FROM generate_series(0, 9999) AS n;
+INSERT INTO ojs_undo (id, until, actor, action, target, state, jobs, bytes, is_cut, restored,
+                      left_out)
+VALUES (7, now() + interval '1 day', 'a', 'x', 'y', 'running', 0, 0, false, 0, 0)
+ON CONFLICT DO NOTHING;
+INSERT INTO ojs_undo_job (undo_id, job_id, was, queue, priority, lane_id, attempt, enqueued_at,
+                          left_state, left_at, left_lane, image)
+SELECT 7, j.id, CASE WHEN j.state IS NULL THEN 8 ELSE 3 END, j.queue, 0, j.lane_id, 0,
+       now(), coalesce(j.state, 3), coalesce(j.finished_at, j.enqueued_at), j.lane_id,
+       '{"ran": false, "attempt": 0, "job": {"state": 7, "finished_at": "2026-01-01"}}'
+  FROM ojs_job AS j WHERE j.state IS NOT NULL OR j.id < %(later)s
+ON CONFLICT DO NOTHING;
 INSERT INTO ojs_duration (queue, type, measure, bucket, jobs, took_ms)
 SELECT 'q' || n %% %(queues)s, 'type' || n / %(queues)s, 0, 1, 1, 1
   FROM generate_series(0, 9999) AS n;
@@ -204,7 +215,7 @@ def load(shape: Shape) -> None:
             }  # fmt: skip
             _run(cursor.execute, WIDE + NARROW[first], facts | more)
         _run(cursor.execute, FINGERPRINTS, {"high": job_id(FINISHED + 20_000)})
-        _run(cursor.execute, RECORD, facts | {"first": FINISHED})
+        _run(cursor.execute, RECORD, facts | {"first": FINISHED, "later": job_id(LEASE)})
         cursor.execute("SELECT pg_stat_force_next_flush()")  # row counts; by default once a second
 
 

@@ -74,6 +74,7 @@ SCOPES = {
         "listWorkers", "adminGetWorker", "adminListDeadLetter", "adminGetDeadLetterStats",
         "adminGetDeadLetterJob", "getReplayRules", "getMaintenance", "getMaintenanceShort",
         "getConfiguration", "getConfigurationShort", "listAudit", "getObservabilityHealth",
+        "adminListOperations", "adminGetOperation", "adminBulkPreview",
         "streamStats", "listPools", "getPool", "getSchedulingConfig", "getSchedulingStats",
         "listTenants", "getTenant", "getTenantStats", "listTenantJobs", "getTypeVersions",
         "listTouchedJobs",
@@ -87,7 +88,7 @@ SCOPES = {
         "testSubscription", "rotateSecret", "retryDelivery",
     },
     "ojs:admin:write": {
-        "adminBulkCancel", "adminBulkRetry",
+        "adminBulkCancel", "adminBulkRetry", "adminUndoOperation",
         "directWorker", "directWorkers", "adminDeleteWorker", "adminPauseQueue",
         "adminResumeQueue", "adminChangeJob", "adminDeleteJob", "adminRetryJob", "adminCancelJob",
         "adminDeleteDeadLetterJob", "adminRetryDeadLetterJob", "adminRetryDeadLetter",

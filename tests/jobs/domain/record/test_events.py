@@ -5,7 +5,7 @@ import pytest
 from jobs.domain.record.events import ALSO, NAMES, Kind, matches
 from tests.spec import spec
 
-UNNAMED = {Kind.MOVED, Kind.REMOVED, Kind.LEFT_QUEUE, Kind.CAME_TO_QUEUE}
+UNNAMED = {Kind.MOVED, Kind.REMOVED, Kind.LEFT_QUEUE, Kind.CAME_TO_QUEUE, Kind.RESTORED}
 
 
 @spec("contract 25.2")
