@@ -84,6 +84,7 @@ class Remedy:
     page: str = ""
     args: tuple[str, ...] = ()
     query: tuple[tuple[str, str], ...] = ()
+    anchor: str = ""  # the part of the page
 
 
 def act(label: str, action: str, target: object, revision: int | None = None) -> Remedy:
@@ -91,13 +92,14 @@ def act(label: str, action: str, target: object, revision: int | None = None) ->
     return Remedy(label, action, str(target), revision)
 
 
-def page(label: str, name: str, *args: object, **query: object) -> Remedy:
+def page(label: str, name: str, *args: object, anchor: str = "", **query: object) -> Remedy:
     """Return a link to a page of the console."""
     return Remedy(
         label,
         page=name,
         args=tuple(map(str, args)),
         query=tuple((key, str(value)) for key, value in query.items()),
+        anchor=anchor,
     )
 
 

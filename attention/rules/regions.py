@@ -35,8 +35,8 @@ def _probe(hit: Hit) -> Remedy:
     return act("Probe now", "region-probe", hit.subject)
 
 
-def _regions(_: Hit) -> Remedy:
-    return page("Show regions", "regions")
+def _region(hit: Hit) -> Remedy:
+    return page("Show region", "regions", anchor=f"region-{hit.subject}")
 
 
 def _late_text(hit: Hit) -> str:
@@ -56,25 +56,25 @@ RULES: Final = (
         "region_open", "The circuit breaker of a region is open", Subject.REGION,
         find.region_open, _open_text, _error, _open_severity,
         lambda hit: [
-            act("Close breaker", "region-close", hit.subject), _probe(hit), _regions(hit),
+            act("Close breaker", "region-close", hit.subject), _probe(hit), _region(hit),
         ],
         app="ojs_federation", is_exact=True,
     ),
     Rule(
         "region_down", "A region is unhealthy", Subject.REGION, find.region_down,
         lambda hit: f"The region {hit.subject} is unhealthy.", _error,
-        always(Severity.WARNING), lambda hit: [_probe(hit), _regions(hit)],
+        always(Severity.WARNING), lambda hit: [_probe(hit), _region(hit)],
         app="ojs_federation", is_exact=True,
     ),
     Rule(
         "replication_late", "A region lacks changes of this region", Subject.REGION,
         find.replication_late, _late_text, _error, always(Severity.WARNING),
-        lambda hit: [_probe(hit), _regions(hit)], app="ojs_federation", is_exact=True,
+        lambda hit: [_probe(hit), _region(hit)], app="ojs_federation", is_exact=True,
     ),
     Rule(
         "region_skewed", "The clock of a region differs", Subject.REGION, find.region_skewed,
         _skewed_text, lambda _: "One of the hosts does not synchronize its clock.",
-        always(Severity.NOTICE), lambda hit: [_regions(hit)],
+        always(Severity.NOTICE), lambda hit: [_region(hit)],
         app="ojs_federation", is_exact=True,
     ),
     Rule(

@@ -18,7 +18,7 @@ from attention.domain.rule import (
 from attention.queries import rules as find
 
 REASONS: Final = {
-    "depth_ratio_exceeded": "far more waiting jobs than the other tenants",
+    "queue_depth_ratio_exceeded": "far more waiting jobs than the other tenants",
     "enqueue_rate_ratio_exceeded": "far more new jobs than the other tenants",
     "active_ratio_exceeded": "far more running jobs than the other tenants",
     "error_rate_ratio_exceeded": "far more failed attempts than the other tenants",

@@ -70,7 +70,7 @@ def looked_at() -> datetime | None:
 def counts() -> dict[tuple[str, int], int]:
     """Count the open findings that are not muted, by rule and severity."""
     found: dict[tuple[str, int], int] = {}
-    rows = _visible(None).filter(ended_at=None, muted=None).values_list("rule", "severity")
+    rows = _visible(None).filter(ended_at=None, muted__isnull=True).values_list("rule", "severity")
     for key in rows[: MOST * 10]:
         found[key] = found.get(key, 0) + 1
     return found

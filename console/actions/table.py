@@ -23,6 +23,7 @@ MODULES: Final = {
     "tenants": "tenancy",
     "versions": "versioning",
     "webhooks": "webhooks",
+    "attention": "attention",
 }
 
 

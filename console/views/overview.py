@@ -4,8 +4,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from console import queries
-from console.alerts import shown
+from console import attention, queries
 from console.chart import last_hour
 from console.views.base import PageView
 from jobs.services.operate import queues
@@ -29,7 +28,7 @@ class Overview(PageView):
             queues=found,
             oldest=queues.oldest_of([queue.name for queue in found], self.tenant),
             hour=last_hour(timezone.now(), self.tenant),
-            alerts=shown(self.tenant),
+            attention=attention.overview(self.request, self.tenant),
             failures=queries.failures(FAILURES, self.tenant),
             workers=None if self.tenant else workers(WorkerFilter(), limit=WORKERS),
             **kwargs,

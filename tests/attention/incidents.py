@@ -10,7 +10,9 @@ from attention.rules import BY_ID
 from attention.services.look import evaluate
 from jobs.models import Period
 from jobs.queries import now
-from jobs.services.record.aggregate import aggregate_events
+from tests.jobs.services.record.test_rates import aggregated
+
+__all__ = ["aggregated", "an_hour", "counted", "found", "subjects"]
 
 MINUTE, HOUR = 60, 3_600
 
@@ -28,18 +30,11 @@ def subjects(rule_id: str, **changed: int) -> list[str]:
     return [one.hit.subject for one in found(rule_id, **changed)]
 
 
-def aggregated() -> None:
-    """Count all events."""
-    aggregate_events(100_000)
-
-
 def counted(minutes_ago: int, job_type: str = "mail", queue: str = "q", **counts: int) -> datetime:
     """Store counts of a past minute, and add them to its hour; return the minute."""
     at = now().replace(second=0, microsecond=0) - timedelta(minutes=minutes_ago)
     for span_s, begin in ((MINUTE, at), (HOUR, at.replace(minute=0))):
-        row, _ = Period.objects.get_or_create(
-            span_s=span_s, at=begin, queue=queue, type=job_type
-        )
+        row, _ = Period.objects.get_or_create(span_s=span_s, at=begin, queue=queue, type=job_type)
         for name, number in counts.items():
             setattr(row, name, getattr(row, name) + number)
         Period.objects.filter(span_s=span_s, at=begin, queue=queue, type=job_type).update(
