@@ -60,7 +60,8 @@ def store(
         "found": orjson.dumps(found).decode(), "evaluated": sorted(evaluated),
         "rules": sorted(rules), "failed": sorted(failed),
     }  # fmt: skip
-    return [Turned(*row[:-1], orjson.loads(row[-1])) for row in _rows("store", params)]
+    rows = _rows("store", params)
+    return [Turned._make((*row[:-1], orjson.loads(row[-1]))) for row in rows]
 
 
 def stores_alone() -> bool:

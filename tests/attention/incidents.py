@@ -27,7 +27,7 @@ def found(rule_id: str, overrides: Mapping[str, Any] | None = None, **changed: i
 
 def subjects(rule_id: str, **changed: int) -> list[str]:
     """Return the subjects that a rule finds."""
-    return [one.hit.subject for one in found(rule_id, **changed)]
+    return [one.hit.subject for one in found(rule_id, None, **changed)]
 
 
 def counted(minutes_ago: int, job_type: str = "mail", queue: str = "q", **counts: int) -> datetime:

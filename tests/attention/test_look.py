@@ -1,6 +1,6 @@
 """The loop `attention`: one statement per rule, findings that open and end, events, mutes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,7 +9,8 @@ from django.db import DatabaseError, connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from attention.domain.rule import Hit
+from attention.domain.order import Found
+from attention.domain.rule import Hit, Params, Rule
 from attention.models import Finding, Look, RuleChange
 from attention.queries import findings
 from attention.rules import RULES, installed
@@ -137,7 +138,7 @@ def test_findings_change_in_place_and_are_forgotten_after_a_week() -> None:
 
 def test_a_start_that_no_statement_derives_is_the_first_look() -> None:
     hit = Hit("q", None, None, 1, 1, {})
-    rows = module._rows([module.Found(module.installed()[0], hit)])
+    rows = module._rows([Found(installed()[0], hit)])
     findings.store(rows, evaluated=[], rules=[rows[0]["rule"]], failed=[])
     Finding.objects.update(since=F("since") - HOUR)
     before = Finding.objects.get().since
@@ -156,9 +157,7 @@ def test_a_statement_that_fails_keeps_its_findings_and_hides_no_others(
     def broken(_: object) -> list[Hit]:
         raise DatabaseError("the disk is full")
 
-    rules = [
-        rule if rule.id != "queue_paused" else _with(rule, broken) for rule in module.installed()
-    ]
+    rules = [rule if rule.id != "queue_paused" else _with(rule, broken) for rule in installed()]
     monkeypatch.setattr(module, "installed", lambda: tuple(rules))
     look()
 
@@ -167,7 +166,7 @@ def test_a_statement_that_fails_keeps_its_findings_and_hides_no_others(
     assert "attention.rule_failed" in caplog.messages
 
 
-def _with(rule: module.Rule, find: object) -> module.Rule:
+def _with(rule: Rule, find: Callable[[Params], list[Hit]]) -> Rule:
     return replace(rule, find=find)
 
 
