@@ -43,7 +43,7 @@ def _by_operator(hit: Hit) -> str:
 def _alone_cause(hit: Hit) -> str:
     if quiet := hit.facts["quiet"]:
         return f"An operator has told {', '.join(quiet)} to take no new jobs."
-    if hit.facts["workers"]:
+    if hit.facts["gone_at"]:
         return "All workers that fetched it have stopped or died."
     return "No worker has named this queue within a day: check the queues that workers start with."
 

@@ -1,5 +1,5 @@
--- sample: store the available jobs of the 1,000 deepest queues once a minute; forget samples after an hour.
--- Also returns the tables of rules: their changes by operators.
+-- sample: store the available jobs of the 1,000 deepest queues once a minute; forget samples after an
+-- hour. Also returns the tables of rules: their changes by operators.
 WITH gone AS (
     DELETE FROM ojs_attention_sample WHERE at < now() - interval '65 minutes'
 ), stored AS (

@@ -1,5 +1,5 @@
--- shared_failed: count the values that failed attempts share, against completed attempts of the same type
--- or queue. Reads the latest 2,000 failed attempts and the latest 20,000 events.
+-- shared_failed: count the values that failed attempts share, against completed attempts of the same
+-- type or queue. Reads the latest 2,000 failed attempts and the latest 20,000 events.
 WITH hit AS MATERIALIZED (
     SELECT e.job_id, e.type, e.queue, e.tenant, e.worker_id
       FROM (SELECT x.job_id, x.type, x.queue, x.tenant, x.worker_id FROM ojs_event AS x

@@ -1,5 +1,5 @@
--- shared_waiting: count the values that the available jobs of a queue, type or tenant share, against other
--- available jobs. Reads at most 4,000 available jobs.
+-- shared_waiting: count the values that the available jobs of a queue, type or tenant share, against
+-- other available jobs. Reads at most 4,000 available jobs.
 WITH ready AS MATERIALIZED (
     SELECT r.id FROM ojs_lane AS l
      CROSS JOIN LATERAL (SELECT x.id FROM ojs_ready AS x

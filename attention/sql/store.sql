@@ -1,8 +1,8 @@
--- store: make the open findings equal to the given ones, and note the look.
--- `found` is an array of findings. Only findings of `evaluated` rules end; rules that are not in `rules`
--- no longer exist. A finding that ended at most five minutes ago opens again under its id. History lasts
--- a week. Returns the findings that opened (true) and ended (false), without muted ones.
--- Locks: one look at a time (advisory, by the caller).
+-- store: make the open findings equal to the given ones, and note the look. `found` is an array of
+-- findings. Only findings of `evaluated` rules end; rules that are not in `rules` no longer exist. A
+-- finding that ended at most five minutes ago opens again under its id. History lasts a week. Returns
+-- the findings that opened (true) and ended (false), without muted ones. Locks: one look at a time
+-- (advisory, by the caller).
 WITH given AS MATERIALIZED (
     SELECT g.* FROM jsonb_to_recordset(%(found)s::jsonb)
         AS g (id uuid, rule text, subject text, tenant text, severity smallint, since timestamptz,

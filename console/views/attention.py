@@ -109,7 +109,6 @@ class RulePage(PageView):
             fields=fields,
             is_enabled=given.get("enabled") == "on" if given else found.is_enabled,
             overrides=given.get("overrides", _lines(found)),
-            first=found.rule.thresholds[0].name if found.rule.thresholds else "",
             problem=problem,
             title=found.rule.title,
         )

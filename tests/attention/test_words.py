@@ -30,7 +30,7 @@ FACTS: dict[str, dict[str, Any]] = {
         "ended": 100.0, "control_ended": 900.0,
     },
     "version_held": {"versions": ["2.0", "3.0"]},
-    "queue_without_worker": {"workers": 0, "gone_at": None, "quiet": ["w"]},
+    "queue_without_worker": {"gone_at": None, "quiet": ["w"]},
     "queue_paused": {"actor": None, "reason": None},
     "queue_full": {"unit": "jobs", "held": 96, "bound": 100, "strategy": "block", "percent": 96},
     "queue_grows": {"had": 2, "window_m": 15, "enqueued": 900, "started": 3},

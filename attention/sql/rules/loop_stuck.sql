@@ -1,5 +1,5 @@
--- loop_stuck: find loops that have not run lately. One row, `all`, if that holds for every loop, or if no
--- loop ever ran. The loop `attention` counts only if it runs this statement late.
+-- loop_stuck: find loops that have not run lately. One row, `all`, if that holds for every loop, or if
+-- no loop ever ran.
 WITH loop AS MATERIALIZED (
     SELECT l.name, l.ticked_at,
            l.ticked_at <= now() - %(stale_ms)s::bigint * interval '1 millisecond' AS is_late

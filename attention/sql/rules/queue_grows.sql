@@ -7,7 +7,8 @@ WITH now_deep AS MATERIALIZED (
      ORDER BY d.jobs DESC LIMIT %(most)s::int * 4
 ), at AS MATERIALIZED (
     SELECT date_trunc('minute', now()) - %(window_m)s::int * interval '1 minute' AS first,
-           date_trunc('minute', now()) - greatest(1, %(window_m)s::int / 3) * interval '1 minute' AS third
+           date_trunc('minute', now())
+           - greatest(1, %(window_m)s::int / 3) * interval '1 minute' AS third
 ), grown AS MATERIALIZED (
     SELECT n.queue, n.jobs, coalesce(f.jobs, 0) AS had
       FROM now_deep AS n CROSS JOIN at AS a

@@ -1,7 +1,7 @@
--- queue_without_worker: find queues with available jobs that no live worker takes.
--- A worker that names no queues takes any. A worker that only fetches is live while it gets jobs.
--- At most 5,000 lanes are read. `since` is the latest of three times: the oldest job became available, a worker of the queue was
--- last alive, a job started.
+-- queue_without_worker: find queues with available jobs that no live worker takes. A worker that names
+-- no queues takes any. A worker that only fetches is live while it gets jobs. At most 5,000 lanes are
+-- read. `since` is the latest of three times: the oldest job became available, a worker of the queue
+-- was last alive, a job started.
 WITH waiting AS MATERIALIZED (
     SELECT d.queue, d.jobs FROM ojs_depth AS d
      WHERE d.state = 3 AND d.jobs >= %(min_jobs)s::bigint
@@ -28,7 +28,7 @@ WITH waiting AS MATERIALIZED (
                           WHERE x.lane_id = l.id AND x.seq >= l.low - 128
                           ORDER BY x.lane_id, x.seq LIMIT 1) AS r
 ), dated AS MATERIALIZED (
-    SELECT a.*, o.at AS oldest_at, d.at AS started_at, g.at AS gone_at, g.workers, g.quiet
+    SELECT a.*, o.at AS oldest_at, d.at AS started_at, g.at AS gone_at, g.quiet
       FROM alone AS a
      CROSS JOIN LATERAL (SELECT min(l.enqueued_at) AS at FROM lane AS l WHERE l.queue = a.queue) AS o
      CROSS JOIN LATERAL (SELECT max(x.last_at) AS at FROM ojs_dispatch AS x
@@ -36,7 +36,6 @@ WITH waiting AS MATERIALIZED (
      CROSS JOIN LATERAL (
            SELECT max(coalesce(w.stopped_at, w.dead_at, w.last_heartbeat_at)) FILTER (
                       WHERE NOT (w.stopped_at IS NULL AND w.dead_at IS NULL AND w.directive = 1)) AS at,
-                  count(*) AS workers,
                   (array_agg(w.id ORDER BY w.id) FILTER (
                       WHERE w.stopped_at IS NULL AND w.dead_at IS NULL AND w.directive = 1
                         AND w.last_heartbeat_at
@@ -45,7 +44,7 @@ WITH waiting AS MATERIALIZED (
             WHERE jsonb_typeof(w.queues) IS DISTINCT FROM 'array' OR w.queues ? a.queue) AS g
 )
 SELECT d.queue, NULL::text, greatest(d.oldest_at, d.gone_at, d.started_at), d.jobs, NULL::int,
-       jsonb_build_object('workers', d.workers, 'gone_at', d.gone_at,
+       jsonb_build_object('gone_at', d.gone_at,
                           'quiet', coalesce(to_jsonb(d.quiet), '[]'))::text
   FROM dated AS d
  WHERE d.oldest_at IS NOT NULL  -- else all its lanes are held back

@@ -1,4 +1,5 @@
--- tenant_suspended: find suspended tenants with waiting jobs. The audit log has the time of the suspension.
+-- tenant_suspended: find suspended tenants with waiting jobs. The audit log has the time of the
+-- suspension.
 SELECT t.id, t.id, coalesce(a.at, t.updated_at), d.jobs, 1,
        jsonb_build_object('actor', a.actor, 'reason', a.reason)::text
   FROM ojs_tenant AS t

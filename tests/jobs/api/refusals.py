@@ -137,6 +137,7 @@ BODIES: dict[str, dict[str, Any]] = {
 PATHS = {
     "name": "mail", "worker_id": "w1", "verb": "quiet", "key": "k1", "workflow_id": JOB_ID,
     "subscription_id": "sub_1", "delivery_id": "del_1", "tenant_id": "acme",
+    "finding_id": JOB_ID, "rule_id": "queue_late",
     "job_type": "mail.send", "version": "1.0",
     "type": "mail.send", "region_id": "eu", "federation_id": JOB_ID,
 }  # fmt: skip
