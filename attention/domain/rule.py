@@ -143,7 +143,7 @@ def number(count: int, noun: str) -> str:
 def span(ms: float) -> str:
     """Return a duration in one or two units: `850 ms`, `12 s`, `4 min`, `2 h 5 min`, `3 days`."""
     seconds = round(ms / 1000)
-    if ms < 1_000:
+    if ms < 1_000:  # noqa: PLR2004 - a second
         return f"{round(ms)} ms"
     if seconds < 120:  # noqa: PLR2004 - up to two minutes
         return f"{seconds} s"

@@ -13,7 +13,8 @@ EXTENSIONS = """
 INSTALLED_APPS += [
     "tenancy.apps.TenancyConfig", "scheduling.apps.SchedulingConfig",
     "versioning.apps.VersioningConfig", "workflows.apps.WorkflowsConfig",
-    "webhooks.apps.WebhooksConfig", "encryption.apps.EncryptionConfig", "attention.apps.AttentionConfig",
+    "webhooks.apps.WebhooksConfig", "encryption.apps.EncryptionConfig",
+    "attention.apps.AttentionConfig",
 ]
 OJS["EXTENSIONS"] = (
     "scheduling.extension.Cron", "scheduling.extension.FairScheduling",

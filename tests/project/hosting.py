@@ -46,7 +46,8 @@ ALL = [
     "django_q", "jobs.apps.JobsConfig", "tenancy.apps.TenancyConfig",
     "scheduling.apps.SchedulingConfig", "versioning.apps.VersioningConfig",
     "federation.apps.FederationConfig", "workflows.apps.WorkflowsConfig",
-    "webhooks.apps.WebhooksConfig", "encryption.apps.EncryptionConfig", "attention.apps.AttentionConfig",
+    "webhooks.apps.WebhooksConfig", "encryption.apps.EncryptionConfig",
+    "attention.apps.AttentionConfig",
     "console.apps.ConsoleConfig",
 ]  # fmt: skip
 EXTENSIONS = [
