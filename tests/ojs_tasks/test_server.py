@@ -29,7 +29,8 @@ except NoServer as problem:
 import jobs
 print(jobs.MINE)
 ours = {"attention", "console", "encryption", "federation", "ojs_project", "scheduling", "tenancy",
-        "versioning", "webhooks", "workflows", "psycopg", "rest_framework", "httpx", "ojs_tasks.local"}
+        "versioning", "webhooks", "workflows", "psycopg", "rest_framework", "httpx",
+        "ojs_tasks.local"}
 print(sorted(name for name in sys.modules if name in ours or name.startswith("jobs.")))
 """
 
