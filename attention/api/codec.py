@@ -12,7 +12,7 @@ from attention.services.radius import BlastRadius
 from attention.services.thresholds import Setting, Wanted
 from attention.services.words import Shown
 from jobs.domain.errors import InvalidRequest
-from jobs.domain.wire.durations import parse_short_duration
+from jobs.domain.wire.durations import TOO_LONG, parse_short_duration
 from jobs.domain.wire.times import format_time
 
 SETTINGS: Final = ("enabled", "thresholds", "overrides")
@@ -112,7 +112,9 @@ def decode_mute(body: Mapping[str, Any]) -> tuple[str, timedelta]:
         raise InvalidRequest.field("reason", "must be a string", reason)
     try:
         return reason, timedelta(milliseconds=parse_short_duration(raw))
-    except (ValueError, OverflowError):
+    except ValueError as problem:
+        if str(problem) == TOO_LONG:  # the service has a bound of its own
+            return reason, timedelta.max
         raise InvalidRequest.field("duration", "must be a duration, 4h or PT4H", raw) from None
 
 
