@@ -45,6 +45,14 @@ _BAR, _MORE = Menu.BAR, Menu.MORE
 # in the order of the menus, each with the pages of its section
 PAGES: Final = (
     Page("overview", "", "overview.Overview", "overview", read=_SEE, label="Overview", menu=_BAR),
+    Page("attention", "attention/", "attention.Attention", "attention",
+         read="attention.see", app="attention", label="Attention", menu=_BAR),
+    Page("attention_rules", "attention/rules/", "attention.Rules", "attention",
+         read="attention.see_rules", app="attention"),
+    Page("attention_rule", "attention/rules/<str:rule_id>/", "attention.RulePage", "attention",
+         read="attention.see_rules", post="attention.configure", app="attention"),
+    Page("finding", "attention/<str:finding_id>/", "attention.FindingPage", "attention",
+         read="attention.see", app="attention"),
     Page("jobs", "jobs/", "jobs.Jobs", "jobs", read=_SEE, label="Jobs", menu=_BAR),
     Page("job", "jobs/<str:job_id>/", "job.JobDetail", "jobs", read=_SEE),
     Page("job_arguments", "jobs/<str:job_id>/arguments/", "job_arguments.JobArguments", "jobs",

@@ -6,7 +6,7 @@ from typing import Any
 from prometheus_client import Metric
 from typing_extensions import override
 
-from federation.services.health import alerts, exposition
+from federation.services.health import exposition
 from federation.services.health.attend import Counter, Prober
 from federation.services.registry import regions, registry
 from federation.services.replication import capture, copies_age, dedupe, lag, lag_metrics
@@ -16,7 +16,6 @@ from jobs.domain.access.caller import Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.outbound.vault import Resealed
 from jobs.extensions import (
-    Alerts,
     ConfigurationHooks,
     Deduplication,
     EnqueueHooks,
@@ -102,11 +101,6 @@ class Federation(RequestHooks, EnqueueHooks, ConfigurationHooks, ReportHooks, Op
         yield Loop(
             "federation_forget", copies_age.delete_expired_copies, 60_000, full=copies_age.BATCH
         )
-
-    @override
-    def alerts(self) -> Alerts:
-        """Return alerts about unhealthy regions, late peers and wrong clocks."""
-        return alerts.alerts()
 
     @override
     def metrics(self, label: Label) -> Iterable[Metric]:

@@ -57,6 +57,7 @@ INSTALLED_APPS = [
     "workflows.apps.WorkflowsConfig",
     "webhooks.apps.WebhooksConfig",
     "encryption.apps.EncryptionConfig",
+    "attention.apps.AttentionConfig",
     "console.apps.ConsoleConfig",
     "ojs_project.apps.ProjectConfig",
 ]
@@ -243,6 +244,7 @@ BUILT_IN = (
     "workflows.extension.WorkflowsExtension",
     "webhooks.extension.WebhooksExtension",
     "encryption.extension.Encryption",
+    "attention.extension.AttentionExtension",
 )
 OJS["EXTENSIONS"] = tuple(dict.fromkeys((*BUILT_IN, *OJS.get("EXTENSIONS", ()))))
 if DIRECT_DATABASE_URL:

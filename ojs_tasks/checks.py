@@ -27,6 +27,7 @@ CONFIGS: Final = {
     "workflows": "workflows.apps.WorkflowsConfig",
     "webhooks": "webhooks.apps.WebhooksConfig",
     "encryption": "encryption.apps.EncryptionConfig",
+    "attention": "attention.apps.AttentionConfig",
     "console": "console.apps.ConsoleConfig",
 }
 _AUTH: Final = ("django.contrib.auth", "django.contrib.contenttypes")  # Django loads no app without
@@ -39,6 +40,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "workflows": ("jobs",),
     "webhooks": ("jobs",),
     "encryption": ("jobs",),
+    "attention": ("jobs",),
     "console": (
         "jobs", "django.contrib.sessions", "django.contrib.messages", "django.contrib.staticfiles",
         "django_q",

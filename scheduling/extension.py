@@ -13,7 +13,6 @@ from jobs.domain.job import Job
 from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.extensions import (
-    Alerts,
     ClaimHooks,
     ConfigurationHooks,
     Facts,
@@ -36,7 +35,7 @@ from scheduling.services.cron_slots import pass_on, pass_on_forgotten
 from scheduling.services.durations import charge_durations
 from scheduling.services.metrics import families
 from scheduling.services.orders import reconcile
-from scheduling.services.watch import alerts, watch
+from scheduling.services.watch import watch
 
 
 class Cron(TransitionHooks, ReportHooks, OperationsHooks):
@@ -130,11 +129,6 @@ class FairScheduling(ClaimHooks, LaneHooks, ConfigurationHooks, ReportHooks, Ope
     def clear_caches(self) -> None:
         """Clear the cached pools."""
         pool_cache.cache.clear()
-
-    @override
-    def alerts(self) -> Alerts:
-        """Return the alerts for starving queues."""
-        return alerts()
 
     @override
     def tables(self) -> Sequence[str]:

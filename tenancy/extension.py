@@ -15,7 +15,6 @@ from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.extensions import (
-    Alerts,
     ClaimHooks,
     ConfigurationHooks,
     EnqueueHooks,
@@ -32,7 +31,7 @@ from jobs.extensions import (
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantLimitExceeded
 from tenancy.domain.tenant_id import Rules, header_parameters, identified, named_in
-from tenancy.services import admission, metrics, noise, suspension, tenant_cache
+from tenancy.services import admission, metrics, suspension, tenant_cache
 from tenancy.services.isolation import BATCH, reconcile
 from tenancy.services.tenants import apply_settings
 from tenancy.services.throttles import expire
@@ -152,11 +151,6 @@ class Tenancy(
     def configuration_tables(self) -> Sequence[str]:
         """Name the tables that weights are read from."""
         return ("ojs_tenant", "ojs_tenant_throttle")
-
-    @override
-    def alerts(self) -> Alerts:
-        """Return the alerts for noisy tenants."""
-        return noise.alerts()
 
     @override
     def loops(self) -> Iterable[Loop]:

@@ -1,9 +1,33 @@
-"""Alerts that the overview shows to operators."""
+"""Findings of some rules in words, as the overview shows them."""
 
-from jobs.domain.record.alerts import Alert
-from jobs.services.health.alerts import alerts
+from datetime import datetime
+from typing import NamedTuple
+
+from attention.rules import BY_ID
+from attention.services.look import evaluate
 
 
-def alerts_of(*kinds: str) -> list[Alert]:
-    """Return the alerts of these kinds, as the overview shows them."""
-    return [one for one in alerts() if one.kind in kinds]
+class Alert(NamedTuple):
+    """A finding; `text` also has the cause."""
+
+    kind: str  # the rule
+    subject: str
+    text: str
+    since: datetime | None
+    tenant: str | None
+
+
+def alerts_of(*rules: str) -> list[Alert]:
+    """Evaluate these rules."""
+    seen = evaluate([BY_ID[rule] for rule in rules], {})
+    assert not seen.failed
+    return [
+        Alert(
+            rule.id,
+            hit.subject,
+            f"{rule.text(hit)} {rule.cause(hit)}",
+            hit.since,
+            hit.tenant,
+        )
+        for rule, hit in seen.found
+    ]

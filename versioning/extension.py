@@ -12,7 +12,6 @@ from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.extensions import (
-    Alerts,
     ClaimHooks,
     ConfigurationHooks,
     EnqueueHooks,
@@ -109,11 +108,6 @@ class Versioning(EnqueueHooks, ClaimHooks, ConfigurationHooks, ReportHooks, Oper
             "ojs_version_route", "ojs_version_apart", "ojs_version_routing",
             "ojs_version_fallback", "ojs_schema",
         )  # fmt: skip
-
-    @override
-    def alerts(self) -> Alerts:
-        """Return the alerts for versions that no worker accepts."""
-        return held.alerts()
 
     @override
     def loops(self) -> Iterable[Loop]:

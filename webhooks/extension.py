@@ -1,15 +1,15 @@
-"""The hooks of webhooks into the core: three loops, the position, alerts and the manifest."""
+"""The hooks of webhooks into the core: three loops, the position and the manifest."""
 
 from collections.abc import Iterable, Sequence
 
 from typing_extensions import override
 
 from jobs.domain.outbound.vault import Resealed
-from jobs.extensions import Alerts, Facts, Loop, OperationsHooks, ReportHooks
+from jobs.extensions import Facts, Loop, OperationsHooks, ReportHooks
 from webhooks.services.deliveries import delete_expired_deliveries
 from webhooks.services.relay import relay, unread_from
 from webhooks.services.send import Sender
-from webhooks.services.subscriptions import alerts, reseal
+from webhooks.services.subscriptions import reseal
 
 SUBSCRIBED = ("ojs_webhook_subscription",)
 
@@ -40,11 +40,6 @@ class WebhooksExtension(ReportHooks, OperationsHooks):
             Loop("webhooks_send", sender.run_once, 200, while_rows_of=("ojs_webhook_delivery",)),
             Loop("webhooks_forget", delete_expired_deliveries, 60_000),
         )
-
-    @override
-    def alerts(self) -> Alerts:
-        """Return the alerts of switched-off subscriptions."""
-        return alerts()
 
     @override
     def unread_from(self) -> int | None:

@@ -32,6 +32,10 @@ FORMS = {
 # by name: a path, or a path and a link to follow on its page
 PAGES: dict[str, str | tuple[str, str]] = {
     "overview": "",
+    "attention": "attention/",
+    "finding": ("attention/", ".findings b a"),
+    "attention_rules": "attention/rules/",
+    "attention_rule": "attention/rules/queue_late/",
     "jobs": "jobs/",
     "job": ("jobs/?state=discarded", "#live tbody th a"),
     "job_retry": ("jobs/?state=discarded", "#live tbody th a"),

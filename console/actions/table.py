@@ -24,6 +24,7 @@ MODULES: Final = {
     "tenants": "tenancy",
     "versions": "versioning",
     "webhooks": "webhooks",
+    "attention": "attention",
 }
 
 

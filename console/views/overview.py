@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from console import queries
-from console.alerts import shown
+from console import attention, queries
 from console.chart import chart
 from console.marks import Subject
 from console.tour import tour
@@ -29,7 +28,7 @@ class Overview(PageView):
             queues=found,
             oldest=queues.oldest_of([queue.name for queue in found], self.tenant),
             chart=chart(self.request, Subject(tenant=self.tenant)),
-            alerts=shown(self.tenant),
+            attention=attention.overview(self.request, self.tenant),
             failures=queries.failures(FAILURES, self.tenant),
             tour=tour(self.request),
             is_new=not found,

@@ -12,11 +12,9 @@ from jobs.extensions.operations import Loop, OperationsHooks, Verb, tables
 from jobs.extensions.registry import Extension, implementers, installed
 from jobs.extensions.reports import (
     OTHER_TENANTS,
-    Alerts,
     Facts,
     FutureProducers,
     Label,
-    NotedRows,
     ReportHooks,
     TenantLabels,
     future_producers,
@@ -27,7 +25,6 @@ from jobs.extensions.transitions import TransitionHooks
 
 __all__ = [
     "OTHER_TENANTS",
-    "Alerts",
     "ClaimHooks",
     "ConfigurationHooks",
     "Deduplication",
@@ -39,7 +36,6 @@ __all__ = [
     "LaneHooks",
     "LaneWeights",
     "Loop",
-    "NotedRows",
     "OperationsHooks",
     "ReportHooks",
     "RequestHooks",

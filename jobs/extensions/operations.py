@@ -57,6 +57,9 @@ class OperationsHooks(Extension):
         """Name its tables that grow with use: kept analyzed, and emptied by a reset."""
         return ()
 
+    def counts_drifted(self, counts: Mapping[str, int]) -> None:
+        """Learn how many counts of each table differed from the jobs and were corrected."""
+
     def unread_from(self) -> int | None:
         """Return the stamp behind which it has not read the event record, None: it is no reader.
 

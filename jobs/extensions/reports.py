@@ -1,15 +1,13 @@
-"""Hooks into explanations, alerts, metrics and the manifest."""
+"""Hooks into explanations, metrics and the manifest."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from django.db.models import QuerySet
 from prometheus_client import Metric
 
 from jobs.domain.dispatch.gates import Gate
 from jobs.domain.job import Job
-from jobs.domain.record.alerts import Alert, Noted
 from jobs.extensions.registry import Extension, implementers
 
 OTHER_TENANTS = "_other"  # tenants without a label in metrics
@@ -27,26 +25,6 @@ class Facts:
     capabilities: dict[str, bool] = field(default_factory=dict)
     paths: tuple[str, ...] = ()  # prefixes of its paths below /ojs/v1
     details: Mapping[str, str] = field(default_factory=dict)  # further members of its entry
-
-
-class NotedRows(NamedTuple):
-    """The few rows of a loop's notes; the other members are names of their columns."""
-
-    found: QuerySet[Any]
-    subject: str
-    since: str
-    tenant: str | None = None
-    facts: Mapping[str, str] = {}  # columns by the name they get
-
-
-class Alerts(NamedTuple):
-    """The notes of an extension's loops, as alerts for operators, by kind of alert.
-
-    The rows of all extensions are read in one statement.
-    """
-
-    rows: Mapping[str, NotedRows]
-    describe: Callable[[Sequence[Noted]], Iterable[Alert]]  # called if there are rows
 
 
 class TenantLabels(NamedTuple):
@@ -87,10 +65,6 @@ class ReportHooks(Extension):
         producers of the type, and reads at most `looked` entries of it.
         """
         return None
-
-    def alerts(self) -> Alerts:
-        """Return alerts for operators."""
-        return Alerts({}, lambda _: ())
 
     def metrics(self, label: Label) -> Iterable[Metric]:
         """Return metrics from the database for /metrics: any process answers the same values.

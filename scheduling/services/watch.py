@@ -4,18 +4,16 @@ The loop looks from outside, so no claim pays for it. It also sees a queue that 
 from, and workers that are full and do not fetch. Spec: fair-scheduling 11.1; contract 20.6.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from jobs import caches
 from jobs.database import atomic
 from jobs.domain.dispatch.claim import NAMESPACE_END
-from jobs.domain.record.alerts import Alert, Noted
 from jobs.domain.record.dispatches import OpenQueue
 from jobs.domain.record.events import Kind
 from jobs.domain.wire.durations import format_duration
-from jobs.extensions import Alerts, NotedRows
 from jobs.services.record import dispatches
 from jobs.services.record.emit import NewEvent, emit
 from scheduling.domain.pool import DEFAULT
@@ -24,7 +22,6 @@ from scheduling.models import Overload, QueueWatch
 from scheduling.services import namespaces, pool_cache
 from scheduling.services.pool_cache import Pools
 
-_STARVES = "Queue {} has jobs, but none of them starts."
 FRESH_MS = 1_000  # a queue that was served within this time needs no row
 QUIET = timedelta(seconds=10)  # between two events of a pool that stays overloaded
 
@@ -67,18 +64,6 @@ def starved(queues: Collection[str]) -> set[str]:
     waits = {queue: replace(wait, last_at=seen[queue].last_at) for queue, wait in noted.items()}
     waits = _with_latest({queue: wait for queue, wait in waits.items() if seen[queue].is_open})
     return {queue for queue, wait in waits.items() if wait.is_reported}
-
-
-def alerts() -> Alerts:
-    """Return the alerts of starving queues."""
-    reported = QueueWatch.objects.exclude(told_at=None)
-    return Alerts({"queue_starved": NotedRows(reported, "queue", "since")}, _alerts)
-
-
-def _alerts(rows: Sequence[Noted]) -> list[Alert]:
-    since = {row.subject: row.since for row in rows}
-    late = sorted(starved(since))
-    return [Alert("queue_starved", queue, _STARVES.format(queue), since[queue]) for queue in late]
 
 
 def _starving(queues: Mapping[str, Watched], seen: Mapping[str, OpenQueue]) -> list[NewEvent]:

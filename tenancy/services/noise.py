@@ -8,18 +8,11 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from jobs.domain.record.alerts import Alert, Noted
-from jobs.extensions import Alerts, NotedRows
 from tenancy.conf import conf
 from tenancy.domain.noise import Reason, Signal
 from tenancy.domain.throttle import Hold
 from tenancy.models import Noise, Throttle
 
-NOISY, THROTTLED = "tenant_noisy", "tenant_throttled"
-SAYS = {
-    NOISY: "Tenant {} is a noisy neighbour.",
-    THROTTLED: "Tenant {} is throttled as a noisy neighbour.",
-}
 MISSED = 3  # looks; without a look for so long, no tenant counts as noisy
 
 
@@ -33,25 +26,6 @@ def loud() -> list[str]:
     """Return the ids of noisy or throttled tenants; one statement."""
     held = Throttle.objects.filter(hold=Hold.APPLIED).values_list("tenant_id")
     return [one for (one,) in fresh().values_list("tenant").union(held)]
-
-
-def alerts() -> Alerts:
-    """Return the alerts for noisy and for throttled tenants."""
-    applied = Throttle.objects.filter(hold=Hold.APPLIED)
-    rows = {
-        NOISY: NotedRows(fresh(), "tenant", "since"),
-        THROTTLED: NotedRows(applied, "tenant_id", "since"),
-    }
-    return Alerts(rows, _alerts)
-
-
-def _alerts(rows: Sequence[Noted]) -> list[Alert]:
-    held = {row.subject for row in rows if row.kind == THROTTLED}
-    return [
-        Alert(row.kind, row.subject, SAYS[row.kind].format(row.subject), row.since, row.subject)
-        for row in sorted(rows, key=lambda row: row.subject)
-        if row.kind == THROTTLED or row.subject not in held
-    ]
 
 
 def signals(tenants: Collection[str]) -> dict[str, tuple[Signal, ...]]:

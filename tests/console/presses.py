@@ -5,11 +5,14 @@ A new action or form must be added here: see test_every_action.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import Group, User
 from playwright.sync_api import Page
 
+from attention.models import Finding
+from attention.services.mute import mute
 from console import cron
 from console.models import SavedView
 from console.roles import Role
@@ -20,6 +23,7 @@ from federation.services.registry.configure import set_drain
 from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
 from jobs.models import Staff
+from jobs.queries import now
 from jobs.services.operate import operate
 from jobs.services.operate.queues import pause as pause_queue
 from jobs.services.workers import workers
@@ -40,6 +44,7 @@ from webhooks.services.subscriptions import Draft
 
 ADA = Caller("ada")
 REASON = "because of a test"
+FINDING = "01890000-0000-7000-8000-000000000001"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,16 @@ def _view() -> str:
     user = User.objects.get(username="operator")
     SavedView.objects.create(owner=user, page="jobs", name="Mine", query="queue=mail")
     return "/console/jobs/"
+
+
+def _found(*, is_muted: bool = False) -> str:
+    found = Finding.objects.create(
+        id=FINDING, rule="maintenance", subject="test", severity=2, since=now(), jobs=0, tenants=0,
+        facts={},
+    )  # fmt: skip
+    if is_muted:
+        mute(found.id, "a test", timedelta(hours=1), ADA)
+    return f"/console/attention/{found.id}/"
 
 
 def _hook() -> str:
@@ -265,6 +280,8 @@ ACTS: dict[str, Press] = {
     "routing-resume": Press(lambda: _rules(is_paused=True), "Resume"),
     "routing-rollback": Press(_rules, "Roll back"),
     "routing-delete": Press(_rules, "Remove rules"),
+    "attention-mute": Press(_found, "Mute", _reasoned, asks=False),
+    "attention-unmute": Press(lambda: _found(is_muted=True), "Unmute"),
     "webhook-create": Press(
         lambda: "/console/webhooks/", "Subscribe", _filled(url="https://example.org/h"), asks=False
     ),
@@ -285,6 +302,9 @@ FORMS: dict[str, Press] = {
     ),
     "operation": Press(
         lambda: f"/console/operations/{begin('cancel', state='available').pk}/", "Stop"
+    ),
+    "attention_rule": Press(
+        lambda: "/console/attention/rules/queue_late/", "Save", _reasoned, asks=False
     ),
     "queue": Press(_at(made.queue, QUEUE), "Save", _filled(concurrency="3"), False),
     "api_keys": Press(_at(dict, KEYS), "Create key", _filled(name="by hand"), asks=False),

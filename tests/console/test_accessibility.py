@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from django.urls import URLPattern, reverse
 from django_q.models import Task
 from playwright.sync_api import Page
 
+from attention.models import Finding, Mute
 from console import simulations
 from console.urls import urlpatterns
 from federation.models import ReplicationPeer
@@ -18,6 +20,7 @@ from federation.queries import note_minute
 from jobs.domain.access.caller import Caller
 from jobs.domain.lanes.limits import parse_key, parse_policy
 from jobs.domain.states import State
+from jobs.queries import now
 from jobs.services.access.api_keys import NewKey, create
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import limits
@@ -50,6 +53,7 @@ ASKS = {"operation_new": "?verb=retry&dead=1"}  # the query that a page needs be
 OF_TYPE = ("versions_of_type", "version_removal", "version_touched", "rules_edit")
 ENCODED = {"ojs_encoded": True, "encoding": "gzip/plain+binary/encrypted", "data": "AAE="}
 LONG = "a." + "long" * 30
+FINDING = "01890000-0000-7000-8000-000000000001"
 
 Places = dict[str, str]
 
@@ -90,7 +94,20 @@ def places(page: Page) -> Places:
     routing.put(parse_wanted(TYPE, {"rules": rules, "auto_rollback": guard,
                                                   "plan": plan}))  # fmt: skip
     aggregate_events(10_000)
+    Finding.objects.create(
+        id=FINDING, rule="queue_paused", subject="mail", severity=2, since=now(), jobs=2,
+        tenants=1, facts={"actor": "ada", "reason": "it floods"},
+    )  # fmt: skip
+    Mute.objects.create(
+        rule="loop_stuck", subject="all", until=now() + timedelta(hours=1), reason="x", actor="ada"
+    )
+    Finding.objects.create(
+        id=FINDING[:-1] + "2", rule="loop_stuck", subject="all", severity=3, since=now(), jobs=0,
+        tenants=0, facts={},
+    )  # fmt: skip
     facts: dict[str, dict[str, Any]] = {
+        "finding": {"finding_id": FINDING},
+        "attention_rule": {"rule_id": "queue_late"},
         "job": {"job_id": dead.id},
         "job_retry": {"job_id": dead.id},
         "job_clone": {"job_id": dead.id},

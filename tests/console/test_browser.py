@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from attention.services.look import look
 from jobs.domain.states import State
 from jobs.models import LoopTick
 from jobs.queries import ago
@@ -161,13 +162,16 @@ def test_the_overview_draws_what_happened_and_has_it_as_a_table(page: Page) -> N
     expect(row.locator("td")).to_have_text(["1", "1", "0"])
 
 
-def test_an_alert_leads_to_its_cause(page: Page) -> None:
+def test_a_finding_leads_to_its_cause(page: Page) -> None:
     LoopTick.objects.create(name="a-loop-of-old", ticked_at=ago(3_600_000))
     try:
+        look()
         page.reload()
-        alert = page.get_by_role("alert").filter(has_text="a-loop-of-old")
-        expect(alert).to_contain_text("does not get on")
-        expect(alert).to_contain_text("1 h ago")
+        finding = page.locator("main .finding").filter(has_text="a-loop-of-old")
+        expect(finding).to_contain_text("does not get on")
+        expect(finding).to_contain_text("1 h ago")
+        finding.get_by_role("link", name="Show loops").click()
+        expect(page).to_have_url(re.compile("/console/system/$"))
     finally:
         LoopTick.objects.filter(name="a-loop-of-old").delete()
 

@@ -77,5 +77,5 @@ def test_every_link_of_a_demo_leads_to_a_page_that_fits(tab: Page) -> None:
         "operations", "operation_new", "events", "limits", "workers", "worker", "audit",
         "api_keys", "system", "regions", "region_jobs", "simulate", "crons", "cron", "cron_new",
         "pools", "pool_new", "tenants", "tenant", "tenant_edit", "tenant_new", "versions",
-        "schemas", "webhooks", "workflows",
+        "schemas", "webhooks", "workflows", "attention", "attention_rules", "attention_rule",
     }  # fmt: skip

@@ -137,6 +137,7 @@ NEEDS_NONE = {
     " says the same",
     "federation_lag": "one statement, which the next turn does again",
     "federation_forget": "one statement for keys and one for copies: the next one does the rest",
+    "attention": "one transaction stores the findings and tells them, or neither",
     "statistics": "runs ANALYZE alone, and looks anew at what is outgrown each time",
 }
 

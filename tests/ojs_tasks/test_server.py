@@ -28,8 +28,9 @@ except NoServer as problem:
     print(problem)
 import jobs
 print(jobs.MINE)
-ours = {"console", "encryption", "federation", "ojs_project", "scheduling", "tenancy", "versioning",
-        "webhooks", "workflows", "psycopg", "rest_framework", "httpx", "ojs_tasks.local"}
+ours = {"attention", "console", "encryption", "federation", "ojs_project", "scheduling", "tenancy",
+        "versioning", "webhooks", "workflows", "psycopg", "rest_framework", "httpx",
+        "ojs_tasks.local"}
 print(sorted(name for name in sys.modules if name in ours or name.startswith("jobs.")))
 """
 

@@ -14,12 +14,14 @@ INSTALLED_APPS += [
     "tenancy.apps.TenancyConfig", "scheduling.apps.SchedulingConfig",
     "versioning.apps.VersioningConfig", "workflows.apps.WorkflowsConfig",
     "webhooks.apps.WebhooksConfig", "encryption.apps.EncryptionConfig",
+    "attention.apps.AttentionConfig",
 ]
 OJS["EXTENSIONS"] = (
     "scheduling.extension.Cron", "scheduling.extension.FairScheduling",
     "versioning.extension.Versioning", "tenancy.extension.Tenancy",
     "workflows.extension.WorkflowsExtension", "webhooks.extension.WebhooksExtension",
     "encryption.extension.Encryption",
+    "attention.extension.AttentionExtension",
 )
 """
 URLS = """

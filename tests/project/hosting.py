@@ -47,6 +47,7 @@ ALL = [
     "scheduling.apps.SchedulingConfig", "versioning.apps.VersioningConfig",
     "federation.apps.FederationConfig", "workflows.apps.WorkflowsConfig",
     "webhooks.apps.WebhooksConfig", "encryption.apps.EncryptionConfig",
+    "attention.apps.AttentionConfig",
     "console.apps.ConsoleConfig",
 ]  # fmt: skip
 EXTENSIONS = [
@@ -54,6 +55,7 @@ EXTENSIONS = [
     "scheduling.extension.FairScheduling", "versioning.extension.Versioning",
     "tenancy.extension.Tenancy", "workflows.extension.WorkflowsExtension",
     "webhooks.extension.WebhooksExtension", "encryption.extension.Encryption",
+    "attention.extension.AttentionExtension",
 ]  # fmt: skip
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -120,6 +120,7 @@ def test_a_pooler_gets_no_prepared_statements_and_workers_go_past_it() -> None:
             "versioning.extension.Versioning",
             "tenancy.extension.Tenancy", "workflows.extension.WorkflowsExtension",
             "webhooks.extension.WebhooksExtension", "encryption.extension.Encryption",
+            "attention.extension.AttentionExtension",
             "a.B", "c.D",
         ],
     }  # fmt: skip

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from jobs.database import atomic
-from jobs.domain.record.alerts import Alert, Noted
 from jobs.domain.record.events import Kind
-from jobs.extensions import Alerts, NotedRows
 from jobs.services.record.emit import NewEvent, emit
 from versioning import queries
 from versioning.conf import conf
-from versioning.domain.canary import Key, waits_for
+from versioning.domain.canary import waits_for
 from versioning.models import Held
 from versioning.services.acceptance import acceptance, by_queue, is_bare
 from versioning.services.routes import Routes, latest
@@ -56,32 +54,6 @@ def watch() -> int:
         )
         emit([_event(routes, row.route, found[row.route]) for row in late])
     return len(late)
-
-
-def alerts() -> Alerts:
-    """Return the alerts for held versions whose event was emitted."""
-    late = Held.objects.exclude(told_at=None)
-    rows = NotedRows(late, "route", "since", facts={"jobs": "jobs"})
-    return Alerts({"version_held": rows}, _alerts)
-
-
-def _alerts(rows: Sequence[Noted]) -> list[Alert]:
-    routes = latest()
-    return [
-        Alert("version_held", key.type, _waits(row.facts["jobs"], key, routes), row.since)
-        for row in rows
-        if (key := routes.by_id.get(int(row.subject)))
-    ]
-
-
-def _waits(jobs: int, key: Key, routes: Routes) -> str:
-    version = waits_for(key, routes.rules.get(key.type))
-    if version is None:
-        return (
-            f"{jobs} jobs of {key.type} without a version wait: every worker that runs "
-            "and fetches their queue refuses them."
-        )
-    return f"{jobs} jobs of {key.type} {version} wait for a worker that accepts this version."
 
 
 def _found(routes: Routes) -> dict[int, Backlog]:

@@ -1,10 +1,8 @@
 """Create, change and remove subscriptions. Spec: contract 26.1, 26.2."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.db.models import QuerySet
 from django.db.models.functions import Now
@@ -13,10 +11,8 @@ from django.utils import timezone
 from jobs.database import atomic
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.outbound.vault import Resealed, Vault
-from jobs.domain.record.alerts import Alert, Noted
 from jobs.domain.record.events import Kind
 from jobs.domain.wire.ids import new_id
-from jobs.extensions import Alerts, NotedRows
 from jobs.services.outbound import vaults
 from jobs.services.record.emit import NewEvent, emit
 from jobs.services.record.events import horizon
@@ -91,24 +87,6 @@ def visible(tenant: str | None) -> QuerySet[Subscription]:
     return (
         Subscription.objects.all() if tenant is None else Subscription.objects.filter(tenant=tenant)
     )
-
-
-def alerts() -> Alerts:
-    """Return alerts for the subscriptions that the server switched off."""
-    off = Subscription.objects.filter(active=False).exclude(disabled_reason=None)
-    facts = {"url": "url", "why": "disabled_reason"}
-    rows = NotedRows(off, "id", "updated_at", "tenant", facts)
-    return Alerts({"webhook_off": rows}, _alerts)
-
-
-def _alerts(rows: Sequence[Noted]) -> list[Alert]:
-    return [
-        Alert("webhook_off", row.subject, _off(**row.facts), row.since, row.tenant) for row in rows
-    ]
-
-
-def _off(url: str, why: str) -> str:
-    return f"The webhook to {urlsplit(url).hostname} is off: {why}"
 
 
 def show(subscription_id: str, tenant: str | None = None) -> Subscription:

@@ -9,6 +9,7 @@ from jobs.models import DEFAULT_TENANT
 from jobs.services.record.events import StoredEvent, event_name
 
 SOURCE = "ojs://ojs-django/server"
+SUBJECTS = ("workflow_id", "cron_name", "subscription_id", "finding_id")
 
 
 def encode_event(event: StoredEvent) -> dict[str, Any]:
@@ -30,7 +31,7 @@ def encode_event(event: StoredEvent) -> dict[str, Any]:
 
 
 def _subject(event: StoredEvent) -> object:
-    named = (event.data.get(name) for name in ("workflow_id", "cron_name", "subscription_id"))
+    named = (event.data.get(name) for name in SUBJECTS)
     about = next(filter(None, named), None) or event.job_id or event.queue or event.worker_id
     return about or event.data.get("pool") or event.type
 

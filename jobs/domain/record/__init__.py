@@ -1,1 +1,1 @@
-"""Define events and their positions, and the log lines, figures and alerts for operators."""
+"""Define events and their positions, and the log lines and figures for operators."""

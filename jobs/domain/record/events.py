@@ -75,6 +75,8 @@ class Kind(IntEnum):
     CIRCUIT_OPENED = 113
     CIRCUIT_CLOSED = 114
     FEDERATION_CONFLICT = 115  # one federation id, jobs in several regions
+    ATTENTION_OPENED = 120
+    ATTENTION_CLOSED = 121
     MOVED = 100  # a change of state without an event of its own
     REMOVED = 101  # a finished job was deleted; without a job: its data has the number
     LEFT_QUEUE = 102  # a waiting job was moved to another queue
@@ -145,6 +147,8 @@ NAMES: Final = {
     Kind.CIRCUIT_OPENED: "federation.circuit_opened",
     Kind.CIRCUIT_CLOSED: "federation.circuit_closed",
     Kind.FEDERATION_CONFLICT: "federation.conflict",
+    Kind.ATTENTION_OPENED: "attention.opened",
+    Kind.ATTENTION_CLOSED: "attention.closed",
 }
 ALSO: Final = {"job.progress": "progress.updated"}  # filters accept this name as well
 

@@ -1,4 +1,4 @@
-"""Judge the health of this server and expose it: checks, alerts and metrics.
+"""Judge the health of this server and expose it: checks and metrics.
 
 This room changes no row.
 """

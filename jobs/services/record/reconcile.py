@@ -7,8 +7,9 @@ Numbers of ended jobs and totals could only be compared with the whole history, 
 import logging
 from collections import Counter
 
-from jobs import queries
+from jobs import extensions, queries
 from jobs.database import atomic
+from jobs.extensions import OperationsHooks
 from jobs.metrics import observe_drifts
 from jobs.queries import Drift
 
@@ -43,5 +44,7 @@ def _report(found: list[Drift]) -> None:
     tables = Counter(drift.table for drift in found)
     observe_drifts(tables)
     if found:
+        for extension in extensions.implementers(OperationsHooks.counts_drifted):
+            extension.counts_drifted(tables)
         named = [drift._asdict() for drift in found[:MOST_LOGGED]]
         logger.error("counts.drifted", extra={"count": len(found), "drifts": named})

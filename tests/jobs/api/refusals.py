@@ -75,6 +75,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "patchSubscription": {"active": True},
     "putSubscription": {"active": True},
     "testSubscription": {},
+    "muteFinding": {"reason": "known", "duration": "4h"},
+    "unmuteFinding": {},
+    "putAttentionRule": {"enabled": True},
     "rotateSecret": {},
     "retryDelivery": {},
     "bulkEnqueue": {"jobs": [JOB]},
@@ -139,6 +142,7 @@ BODIES: dict[str, dict[str, Any]] = {
 PATHS = {
     "name": "mail", "worker_id": "w1", "verb": "quiet", "key": "k1", "workflow_id": JOB_ID,
     "subscription_id": "sub_1", "delivery_id": "del_1", "tenant_id": "acme",
+    "finding_id": JOB_ID, "rule_id": "queue_late",
     "job_type": "mail.send", "version": "1.0",
     "type": "mail.send", "region_id": "eu", "federation_id": JOB_ID, "number": 1,
 }  # fmt: skip

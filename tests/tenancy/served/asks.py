@@ -86,6 +86,10 @@ POST /ojs/v1/admin/federation/regions/{region_id}/drain
 POST /ojs/v1/admin/federation/regions/{region_id}/undrain
 POST /ojs/v1/admin/federation/regions/{region_id}/adopt
 POST /ojs/v1/admin/federation/regions/{region_id}/forget
+GET /ojs/v1/admin/attention/thresholds
+PUT /ojs/v1/admin/attention/thresholds/{rule_id}
+POST /ojs/v1/admin/attention/{finding_id}/mute
+POST /ojs/v1/admin/attention/{finding_id}/unmute
 GET /ojs/v1/admin/federation/replication
 GET /ojs/federation/backends
 GET /ojs/federation/stats
@@ -124,6 +128,8 @@ GET /ojs/v1/admin/jobs/{job_id}
 GET /ojs/v1/admin/jobs/{job_id}/trace
 GET /ojs/v1/admin/jobs/{job_id}/explain
 GET /ojs/v1/admin/dead-letter ?queue={queue} ?type={type}
+GET /ojs/v1/admin/attention ?state=muted ?state=ended
+GET /ojs/v1/admin/attention/{finding_id}
 GET /ojs/v1/admin/dead-letter/stats
 GET /ojs/v1/admin/dead-letter/{job_id}
 GET /ojs/v1/openapi.json

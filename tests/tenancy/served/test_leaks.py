@@ -77,7 +77,7 @@ def mine_of(param: str) -> str:
 def filled(text: str, names: Names, path: str) -> str:
     """Replace the names in braces; `name` is the name of a schedule, a pool or a queue."""
     named = {**names, "name": names["cron"] if "/cron" in path else names["queue"]}
-    named |= {"job_type": names["type"], "version": "1", "region_id": "eu"}
+    named |= {"rule_id": "queue_late", "job_type": names["type"], "version": "1", "region_id": "eu"}
     return re.sub(r"{(\w+)}", lambda found: named[found[1]], text)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
+from attention.models import Finding
 from jobs.domain.states import State
 from jobs.domain.wire.ids import new_id
 from tests.factories import JobFactory
@@ -18,7 +19,7 @@ STATES = (
     State.SCHEDULED, State.PENDING, State.AVAILABLE,
 )  # fmt: skip
 # tables that change with the requests of any tenant
-NOT_COMPARED = {"ojs_audit", "ojs_api_key", "ojs_loop"}
+NOT_COMPARED = {"ojs_audit", "ojs_api_key", "ojs_loop", "ojs_attention_finding"}
 Names = Mapping[str, str]
 
 
@@ -30,6 +31,7 @@ def nothings() -> Names:
         "job_id": new_id(),
         "workflow_id": new_id(), "subscription_id": f"sub_{new_id()}",
         "delivery_id": f"del_{new_id()}", "verb": "quiet", "federation_id": new_id(),
+        "finding_id": new_id(),
     }  # fmt: skip
 
 
@@ -68,12 +70,16 @@ def make(mark: str = MARK, queue: str | None = None) -> list[Names]:
         event_id=f"evt_{new_id()}", event_type="job.completed", body=mark.encode(),
         status="dead", ended_at=timezone.now(),
     )  # fmt: skip
+    finding = Finding.objects.create(
+        id=new_id(), rule="tenant_noisy", subject=mark, tenant=mark, severity=1, jobs=1, tenants=1,
+        since=timezone.now(), facts={"reasons": []},
+    )  # fmt: skip
     common = {
         "tenant": mark, "tenant_id": mark, "queue": queue, "cron": f"{mark}-cron",
         "type": f"{mark}.made", "worker_id": f"{mark}-idle", "key": f"{mark}-key",
         "workflow_id": workflow.get("workflow", workflow)["id"],
         "subscription_id": subscription["id"], "delivery_id": delivery.id, "verb": "quiet",
-        "federation_id": new_id(),
+        "federation_id": new_id(), "finding_id": finding.id,
     }  # fmt: skip
     return [{**common, "job_id": job.id} for job in jobs]
 

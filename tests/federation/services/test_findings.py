@@ -1,4 +1,4 @@
-"""Alerts of the federation for operators."""
+"""Findings about regions, as operators see them."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from attention.services.look import look
 from federation.domain.breaker import Outcome, Permit, State
 from federation.domain.health import Status
 from federation.models import FederatedJob, Region, RegionHealth, RegionMinute, ReplicationPeer
@@ -166,6 +167,7 @@ def test_the_overview_stays_within_its_bound_whatever_there_is_to_tell(stubs: St
     tick("promote")
     client = Client()
     client.force_login(User.objects.create_superuser("root"))
+    look()
     client.get("/console/")
 
     with CaptureQueriesContext(connection) as captured:
