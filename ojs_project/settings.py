@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "federation.apps.FederationConfig",
     "workflows.apps.WorkflowsConfig",
     "webhooks.apps.WebhooksConfig",
+    "durable.apps.DurableConfig",
     "console.apps.ConsoleConfig",
     "ojs_project.apps.ProjectConfig",
 ]
@@ -240,6 +241,7 @@ BUILT_IN = (
     "tenancy.extension.Tenancy",  # after the pools: a pool's weight of a tenant takes precedence
     "workflows.extension.WorkflowsExtension",
     "webhooks.extension.WebhooksExtension",
+    "durable.extension.Durable",
 )
 OJS["EXTENSIONS"] = tuple(dict.fromkeys((*BUILT_IN, *OJS.get("EXTENSIONS", ()))))
 if DIRECT_DATABASE_URL:

@@ -10,6 +10,7 @@ from jobs.api.urls import fallback
 
 # the app, and the URL modules that need it
 EXTENSIONS = (
+    ("durable", ("durable.api.urls",)),
     ("federation", ("federation.api.urls",)),
     ("scheduling", ("scheduling.api.urls",)),
     ("tenancy", ("tenancy.api.urls",)),

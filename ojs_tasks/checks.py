@@ -20,6 +20,7 @@ CONFIGS: Final = {
     "federation": "federation.apps.FederationConfig",
     "workflows": "workflows.apps.WorkflowsConfig",
     "webhooks": "webhooks.apps.WebhooksConfig",
+    "durable": "durable.apps.DurableConfig",
     "console": "console.apps.ConsoleConfig",
 }
 _AUTH: Final = ("django.contrib.auth", "django.contrib.contenttypes")  # Django loads no app without
@@ -31,6 +32,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "federation": ("jobs",),
     "workflows": ("jobs",),
     "webhooks": ("jobs",),
+    "durable": ("jobs",),
     "console": (
         "jobs", "django.contrib.sessions", "django.contrib.messages", "django.contrib.staticfiles",
         "django_q",

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ojs_tasks.context import Context, run_as_current
-from ojs_tasks.exceptions import Retry
+from ojs_tasks.context import Context, Reporter, run_as_current
+from ojs_tasks.exceptions import ENDS, Retry, Suspended
 from ojs_tasks.registry import handler_of
 
-ENDS: Final = frozenset({"DISCARD", "FAIL", "DEAD_LETTER"})  # codes of errors that end a job
 FRAMES: Final = 50
 
 
@@ -67,14 +66,17 @@ class Outcome:
     error: dict[str, Any] | None = None
     raised: BaseException | None = None
     is_retryable: bool = False
+    suspended: Suspended | None = None
 
 
-def attempt(job: Claimed) -> Outcome:
+def attempt(job: Claimed, reporter: Reporter | None = None) -> Outcome:
     """Call the handler of a job, and return the outcome; raise nothing."""
-    context = Context(job, "tests")
+    context = Context(job, "tests", reporter=reporter)
     try:
         returned = run_as_current(context, _call)
         return Outcome(json.loads(json.dumps(context.result if returned is None else returned)))
+    except Suspended as suspended:
+        return Outcome(suspended=suspended)
     except BaseException as problem:  # any exception is the outcome, also SystemExit
         return Outcome(None, _error(problem, job.attempt), problem, _is_retryable(job, problem))
 

@@ -17,6 +17,7 @@ from ojs_tasks.exceptions import Discard, JobNotFound, Retry, UncommittedJob
 from ojs_tasks.registry import handled_queues
 from ojs_tasks.server import Draft, Snapshot, use
 from ojs_tasks.testing.attempts import Claimed, Outcome, attempt
+from ojs_tasks.testing.durability import Durability
 from ojs_tasks.testing.records import Enqueued, Run, TooManyJobs, call_of
 from ojs_tasks.testing.unsupported import WithoutWorkflows
 
@@ -35,6 +36,7 @@ class _Job:
     attempt: int = 0
     result: Any = None
     errors: list[dict[str, Any]] = field(default_factory=list)
+    durability: Durability = field(default_factory=Durability)
 
     @property
     def queue(self) -> str:
@@ -111,6 +113,18 @@ class Memory(WithoutWorkflows):
         """Cancel a job as `cancel` does."""
         return self.cancel(job_id)
 
+    def signal(self, job_id: str, name: str, payload: Any) -> None:
+        """Send a signal to a job. Raises JobNotFound, or ValueError when it has ended."""
+        job = self._job(job_id)
+        if job.snapshot.has_ended:
+            raise ValueError(f"job {job_id} is {job.state} and takes no signal")
+        if job.durability.send(name, payload) and job.state == "scheduled":
+            job.state = "available"
+
+    async def asignal(self, job_id: str, name: str, payload: Any) -> None:
+        """Send a signal as `signal` does."""
+        self.signal(job_id, name, payload)
+
     def enqueued(self) -> list[Enqueued]:
         """Return all jobs, the oldest first."""
         return [_enqueued(job) for job in self._jobs.values()]
@@ -171,7 +185,10 @@ class Memory(WithoutWorkflows):
 
     def _run(self, job: _Job, *, raises: bool) -> Run:
         job.state, job.attempt = "active", job.attempt + 1
-        outcome = attempt(Claimed.of(job.id, job.draft, job.queue, job.attempt, job.max_attempts))
+        draft = {**job.draft, **job.durability.members}
+        outcome = attempt(
+            Claimed.of(job.id, draft, job.queue, job.attempt, job.max_attempts), job.durability
+        )
         if job.state == "active":  # its handler may have cancelled it
             _end(job, outcome)
         raised = outcome.raised
@@ -195,6 +212,10 @@ def _is_later(at: str | None) -> bool:
 
 
 def _end(job: _Job, outcome: Outcome) -> None:
+    if outcome.suspended is not None:
+        job.attempt -= 1
+        job.state = "available" if job.durability.suspend(outcome.suspended) else "scheduled"
+        return
     if outcome.error is None:
         job.state, job.result = "completed", outcome.result
         return
