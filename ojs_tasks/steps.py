@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from ojs_tasks.documents import dumps, loads
 from ojs_tasks.exceptions import SignalTimeout, StepError
-from ojs_tasks.handlers import is_async
+from ojs_tasks.handlers import Handler, is_async
 from ojs_tasks.step_runs import (
     FOREVER,
     MESSAGE,
@@ -88,6 +88,8 @@ class Step:
         tries the job waits without a slot. A step that fails for good fails the attempt. Raises
         StepError for a name that this run has used, and for a result that cannot be stored.
         """
+        if isinstance(function, Handler):
+            function = function.function
         policy = self._retry if retry is None else retry
         run, call = current_run(), _Call(name, function, args, kwargs, policy)
         if _is_on_loop():

@@ -242,8 +242,12 @@ def test_checkpoint_of_a_progress_report_keeps_the_steps() -> None:
 
 @spec("contract 34.2")
 def test_coroutines_have_the_same_steps_and_may_gather_them() -> None:
+    note_page = job("tests.page")(anote)  # a handler runs as a step, too
+
     async def work() -> list[Any]:
-        pages = await asyncio.gather(*(step(f"page-{n}", anote, f"page-{n}", n) for n in range(3)))
+        pages = await asyncio.gather(
+            *(step(f"page-{n}", note_page, f"page-{n}", n) for n in range(3))
+        )
         plain = await step("plain", note, "plain", "p")  # type: ignore[misc]  # runs in a thread
         await step.sleep("nap", 60)
         payload = await step.wait_for("go")

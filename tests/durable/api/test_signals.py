@@ -175,7 +175,7 @@ def test_wrong_suspensions_are_refused(
 def test_explanation_names_the_step_and_what_it_waits_for(api: Client, active: str) -> None:
     suspend(api, active, step="approval", until=hours(2), signals=["approved"])
 
-    found = explain(active, None)
+    found = explain(show(active), None)
 
     (gate,) = [one for one in found.gates if one.gate == "step"]
     assert "'approval' waits for the signal 'approved'" in gate.message
