@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
+from durable.conf import MOST_BYTES
 from federation.conf import Conf as FederationConf
 from jobs.conf import Conf
 from jobs.domain import extras
@@ -323,6 +324,9 @@ OJS_FEDERATION = {
     or _FEDERATION.dedupe_window_ms,
     "COPIES_RETENTION_MS": env.duration_ms("OJS_FEDERATION_COPIES_RETENTION")
     or _FEDERATION.copies_retention_ms,
+}
+OJS_DURABLE = {
+    "MAX_CHECKPOINT_BYTES": env.integer("OJS_MAX_CHECKPOINT_BYTES", MOST_BYTES),
 }
 _HOOKS = WebhooksConf()
 OJS_WEBHOOKS = {

@@ -6,15 +6,17 @@ the order in which the steps began. See docs/durable.md.
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from typing import Any, Final, TypedDict
 
 from ojs_tasks.context import Context, current_job
 from ojs_tasks.documents import dumps, loads
 from ojs_tasks.error_names import is_listed
-from ojs_tasks.exceptions import ENDS, Retry, StepError, Suspended
+from ojs_tasks.exceptions import ENDS, Refused, Retry, StepError, Suspended
 from ojs_tasks.times import Span, milliseconds
 
 STEPS: Final = "__steps"  # the reserved member of the checkpoint
@@ -124,7 +126,8 @@ class StepRun:
         """Save the document. Raises StepError naming the step, and as the server refuses."""
         with self._lock:
             document, taken = self._document(about)
-            _reporter(self.context).save(self.context, document, taken)
+            with _naming(about):
+                _reporter(self.context).save(self.context, document, taken)
             self._taken = [one for one in self._taken if one not in taken]
 
     async def asave(self, about: str) -> None:
@@ -133,7 +136,8 @@ class StepRun:
             self._turn = asyncio.Lock()
         async with self._turn:
             document, taken = self._document(about)
-            await _reporter(self.context).asave(self.context, document, taken)
+            with _naming(about):
+                await _reporter(self.context).asave(self.context, document, taken)
             self._taken = [one for one in self._taken if one not in taken]
 
     def _document(self, about: str) -> tuple[bytes, tuple[int, ...]]:
@@ -178,6 +182,17 @@ class StepRun:
         await asyncio.sleep(0)  # tasks that were just made begin
         while self._busy:
             await self._idle.wait()
+
+
+@contextmanager
+def _naming(about: str) -> Iterator[None]:
+    """Name the step in the refusal of a document that is too large."""
+    try:
+        yield
+    except Refused as problem:
+        if problem.status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            raise
+        raise StepError(f"step {about!r} has a result that is too large: {problem}") from None
 
 
 def is_final(problem: BaseException) -> bool:

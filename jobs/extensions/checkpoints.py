@@ -127,6 +127,12 @@ def suspend(suspensions: Sequence[Suspension]) -> None:
         extension.suspend(suspensions)
 
 
+def arrived(job_id: str, members: Mapping[str, Any]) -> None:
+    """Store the members of `portable` of a job that was stored in this transaction."""
+    for extension in implementers(CheckpointHooks.arrived):
+        extension.arrived(job_id, members)
+
+
 def portable(jobs: Sequence[Job]) -> Mapping[str, Mapping[str, Any]]:
     """Return the envelope members with which jobs continue elsewhere, by job id."""
     marked = [job for job in jobs if job.watched and job.is_checkpointed]

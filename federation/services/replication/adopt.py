@@ -26,6 +26,7 @@ from jobs.domain.envelope import parse_job
 from jobs.domain.errors import Conflict, InvalidRequest, OJSError
 from jobs.domain.job import Job
 from jobs.domain.wire import jsonio
+from jobs.extensions import checkpoints
 from jobs.services.audit.audit import audited
 from jobs.services.enqueue.enqueue_each import enqueue_each
 from jobs.services.lanes.envelopes import stored_limits
@@ -156,6 +157,8 @@ def _adopt(found: Sequence[Waiting], order: Order, caller: Caller, report: Adopt
         for one, outcome in zip(waiting, _enqueued(waiting, order, tenant, caller), strict=True):
             if isinstance(outcome, Job):
                 took[one.job_id] = outcome.id
+                if not outcome.deduplicated:
+                    checkpoints.arrived(outcome.id, _payload(one)["envelope"])
                 report.adopted += not outcome.deduplicated
                 report.known += outcome.deduplicated
             else:
