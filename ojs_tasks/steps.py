@@ -57,7 +57,11 @@ class Step:
         return Step(retry)
 
     @overload
-    def __call__(  # type: ignore[overload-overlap]  # a coroutine function takes the first
+    def __call__(
+        self, name: str, function: Callable[..., R], /, *args: Any, retry: StepRetry, **kwargs: Any
+    ) -> R: ...
+    @overload
+    def __call__(
         self,
         name: str,
         function: Callable[P, Coroutine[Any, Any, R]],
@@ -69,18 +73,8 @@ class Step:
     def __call__(
         self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
     ) -> R: ...
-    @overload
     def __call__(
-        self, name: str, function: Callable[..., R], /, *args: Any, retry: StepRetry, **kwargs: Any
-    ) -> R: ...
-    def __call__(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        /,
-        *args: Any,
-        retry: StepRetry | None = None,
-        **kwargs: Any,
+        self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
         """Call the function once; later attempts return its stored result without a call.
 
@@ -90,7 +84,7 @@ class Step:
         """
         if isinstance(function, Handler):
             function = function.function
-        policy = self._retry if retry is None else retry
+        policy = kwargs.pop("retry", None) or self._retry
         run, call = current_run(), _Call(name, function, args, kwargs, policy)
         if _is_on_loop():
             return _acalled(run, call)

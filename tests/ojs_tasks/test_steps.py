@@ -37,7 +37,10 @@ async def anote(name: str, result: Any = None) -> Any:
 
 def handler(function: Any, **terms: Any) -> Handler[..., Any]:
     """Make the only handler of these tests."""
-    retry = {"initial_interval": 3600, **terms.pop("retry", {})}  # only `make_due` makes it due
+    retry: Any = {
+        "initial_interval": 3600,
+        **terms.pop("retry", {}),
+    }  # only `make_due` makes it due
     made: Handler[..., Any] = job("tests.steps", retry=retry, **terms)(function)
     return made
 
@@ -249,7 +252,7 @@ def test_coroutines_have_the_same_steps_and_may_gather_them() -> None:
         pages = await asyncio.gather(
             *(step(f"page-{n}", note_page, f"page-{n}", n) for n in range(3))
         )
-        plain = await step("plain", note, "plain", "p")  # type: ignore[misc]  # runs in a thread
+        plain = await step("plain", note, "plain", "p")  # it runs in a thread
         await step.sleep("nap", 60)
         payload = await step.wait_for("go")
         return [*pages, plain, payload, await step.version("v", 1, 3)]
@@ -273,9 +276,10 @@ def test_gathered_steps_end_before_a_wait_among_them_ends_the_attempt() -> None:
         return len([await anote("slow")])
 
     async def work() -> list[Any]:
-        return await asyncio.gather(
+        found: list[Any] = await asyncio.gather(
             step.wait_for("go"), step("slow", slow), step.sleep("nap", 60), step("b", anote, "b", 2)
         )
+        return found
 
     handle = handler(work).enqueue()
 
