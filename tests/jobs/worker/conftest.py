@@ -18,6 +18,7 @@ from jobs.worker.answers import DatabaseAnswers
 from jobs.worker.process import WorkerProcess
 from ojs_tasks import registry
 from ojs_tasks.worker.acker import Acker, Then
+from ojs_tasks.worker.ports import Outcome
 from tests.jobs.worker.loops import Attempts
 from tests.processes import DEADLINE_S, kill_family, until
 
