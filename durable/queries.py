@@ -68,9 +68,10 @@ class Sent(NamedTuple):
     wakes: bool
 
 
-def signal(params: Mapping[str, Any]) -> Sent | None:
+def signal(job_id: str, name: str, payload: str, sender: str, most: int) -> Sent | None:
     """Store a signal; None: the job has too many."""
-    rows = _rows("signal", params)
+    given = {"id": job_id, "name": name, "payload": payload, "sender": sender, "most": str(most)}
+    rows = _rows("signal", given)
     return Sent(*rows[0]) if rows else None
 
 

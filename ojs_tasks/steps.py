@@ -57,7 +57,7 @@ class Step:
         return Step(retry)
 
     @overload
-    def __call__(
+    def __call__(  # type: ignore[overload-overlap]  # a coroutine function takes the second
         self, name: str, function: Callable[..., R], /, *args: Any, retry: StepRetry, **kwargs: Any
     ) -> R: ...
     @overload

@@ -28,8 +28,7 @@ def send(job_id: str, name: str, payload: str, sender: str) -> queries.Sent:
             state = state_of(job.state).value
             details = {"job_id": job_id, "current_state": state}
             raise Conflict(f"job is {state} and takes no signal", details=details)
-        given: dict[str, str | int] = {"id": job_id, "name": name, "payload": payload}
-        sent = queries.signal({**given, "sender": sender, "most": MOST})
+        sent = queries.signal(job_id, name, payload, sender, MOST)
         if sent is None:
             details = {"job_id": job_id, "limit": MOST, "reason": "too_many_signals"}
             raise Conflict(f"job has {MOST} signals that no step has taken", details=details)

@@ -1,6 +1,7 @@
 """Checkpoints over HTTP. Spec: contract 34.1."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -79,9 +80,9 @@ def test_latest_save_replaces_and_a_deletion_starts_the_numbers_anew(api: Client
 def test_concurrent_saves_get_each_number_once(api: Client) -> None:
     job = JobFactory.create(state=State.ACTIVE)
 
-    found = at_once([lambda n=n: save(Client(), job.id, n).json()["sequence"] for n in range(8)])
+    found = at_once([partial(save, Client(), job.id, n) for n in range(8)])
 
-    assert sorted(found) == list(range(1, 9))
+    assert sorted(one.json()["sequence"] for one in found) == list(range(1, 9))
 
 
 @pytest.mark.parametrize(

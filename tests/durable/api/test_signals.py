@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -90,8 +91,8 @@ def test_signals_and_suspensions_in_any_order_lose_no_wake(api: Client) -> None:
     jobs = [JobFactory.create(state=State.ACTIVE, queue=f"q{n}") for n in range(6)]
     works: list[Callable[[], Any]] = []
     for job in jobs:
-        works.append(lambda i=job.id: suspend(Client(), i, until=hours(2), signals=["go"]))
-        works.append(lambda i=job.id: send(Client(), i, "go"))
+        works.append(partial(suspend, Client(), job.id, until=hours(2), signals=["go"]))
+        works.append(partial(send, Client(), job.id, "go"))
 
     at_once(works)
 

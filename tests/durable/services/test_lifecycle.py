@@ -13,6 +13,7 @@ from durable.queries import save as statement
 from durable.services import checkpoints, signals
 from durable.services.checkpoints import Save
 from jobs.domain.dispatch.claim import FetchRequest
+from jobs.domain.outcome.bulk import Verb
 from jobs.domain.states import State
 from jobs.models import Job as Row
 from jobs.models import Lease
@@ -57,7 +58,7 @@ KEEPING: list[Callable[[str], Any]] = [
 ]  # fmt: skip
 ENDING: list[Callable[[str], Any]] = [
     lambda i: ack([Ack(i)]), lambda i: ack_all([Ack(i)]), cancel,
-    lambda i: bulk.by_id(bulk.Verb.CANCEL, [i], "test", tenant=None), die,
+    lambda i: bulk.by_id(Verb.CANCEL, [i], "test", tenant=None), die,
 ]  # fmt: skip
 
 
