@@ -58,7 +58,7 @@ types: $(VENV)/.dev
 
 # the site of the manual, into .manual/site: warnings are errors, such as a link without a target
 docs: $(VENV)/.docs
-	OJS_BUILD=true $(BIN)/python -m manual .manual/pages
+	OJS_BUILD=true $(BIN)/python -m docs.site .manual/pages
 	$(BIN)/zensical build --clean --strict
 
 docs-serve: docs

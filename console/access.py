@@ -14,16 +14,17 @@ from django.template.response import TemplateResponse
 
 from console.callers import tenant_of
 from console.conf import conf
-from console.pages import BY_NAME, Page
+from console.pages import BY_NAME, Menu, Page, installed
 from jobs.api.access.session import login_page
 from jobs.domain.access.permits import Permit, Tenants, is_reading
 from jobs.domain.errors import PermissionDenied
 from jobs.permits import table
+from jobs.services.access.staff import tenants_of
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
-READ_ONLY = "The console is read-only: nothing can be changed here."
-UNKNOWN = "The table of permits has no such operation, so it is refused."
-OF_ALL = "This concerns all tenants, and your account is restricted to some."
+READ_ONLY = "The console is read-only, so changes are disabled."
+UNKNOWN = "The console does not know this operation, so it refuses it."
+OF_ALL = "This page shows all tenants, but your account is restricted to some tenants."
 
 
 def refusal(request: HttpRequest, permit: Permit | None) -> str | None:
@@ -63,6 +64,35 @@ class Allowed:
     def __iter__(self) -> Any:
         """Raise TypeError; without this method a template would iterate by index without end."""
         raise TypeError("permits are asked for by name")
+
+
+def frame(request: HttpRequest, page: Page | None = None) -> dict[str, Any]:
+    """Return the context of the page frame: the menus with the pages that this user may see.
+
+    Without a logged-in user, or for a user who may see nothing, the menus are empty.
+    """
+    section = page.section if page else ""
+    menus: dict[Menu | None, list[Page]] = {Menu.BAR: [], Menu.MORE: []}
+    tenant = None
+    if request.user.is_authenticated:
+        try:
+            tenant = tenant_of(request)
+            for one in installed():
+                if one.menu and may(request, one.read):
+                    menus[one.menu].append(one)
+        except PermissionDenied:  # restricted to tenants, and none is left
+            menus = {Menu.BAR: [], Menu.MORE: []}
+    return {
+        "navigation": menus[Menu.BAR],
+        "more": menus[Menu.MORE],
+        "more_label": next((one.label for one in menus[Menu.MORE] if one.name == section), None),
+        "section": section,
+        "section_label": next((one.label for one in installed() if one.name == section), ""),
+        "may": Allowed(request),
+        "is_read_only": conf().read_only,
+        "tenant": tenant,
+        "tenants": tenants_of(request.user) if tenant else (),
+    }
 
 
 class Guarded(LoginRequiredMixin):
@@ -116,5 +146,5 @@ class Guarded(LoginRequiredMixin):
 
 def denied(request: HttpRequest, why: str) -> HttpResponse:
     """Return the page of a refusal, with the reason."""
-    facts = {"navigation": (), "title": "Not allowed", "why": why}
+    facts = {**frame(request), "title": "Not allowed", "why": why}
     return TemplateResponse(request, "ojs/console/denied.html", facts, status=403)

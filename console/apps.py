@@ -18,3 +18,4 @@ class ConsoleConfig(AppConfig):
         """Refuse to start without the packages of the extra `console`."""
         if problem := extras.missing("the console", *extras.MODULES["console"]):
             raise ImproperlyConfigured(problem)
+        from console import checks  # noqa: F401,PLC0415 - importing it is the registration

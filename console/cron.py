@@ -39,13 +39,13 @@ def act(verb: str, pk: str, who: Caller) -> str:
     match verb:
         case "trigger":
             job = trigger(entry.name, check=allow, **named)[1]
-            return f"Schedule {entry.name} made job {job.id}."
+            return f"Schedule {entry.name} created job {job.id}."
         case "delete":
             cron_register.delete(entry.name, check=allow, **named)
-            return f"Schedule {entry.name} is deleted; its jobs stay."
+            return f"Schedule {entry.name} is deleted. Its jobs stay."
         case _:
             cron_register.switch(entry.name, check=allow, enabled=verb == "resume", **named)
-            now = "runs at its times again" if verb == "resume" else "is paused"
+            now = "is resumed" if verb == "resume" else "is paused"
             return f"Schedule {entry.name} {now}."
 
 

@@ -10,11 +10,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
+from console.zones import read_time_in, zone_name
 from jobs.domain.states import TERMINAL, State
 from jobs.domain.wire.durations import parse_period
 from jobs.domain.wire.ids import is_id
 from jobs.domain.wire.priorities import read_priority
-from jobs.domain.wire.times import format_time, read_form_time
+from jobs.domain.wire.times import format_time
 from jobs.services.read.find import Place, Wanted, contained, pattern
 
 STATES: Final = {state.value: state for state in State}
@@ -26,9 +27,9 @@ LONGEST = 200  # characters of a field
 class JobFilter:
     """The filter as the operator typed it; empty text is any.
 
-    `type` and `version` may end in `*`. `since` and `until` are a time in UTC or a duration before
-    now (`2h`). `args`, `meta` and `error` are text inside the document. `dead` is "1" for the dead
-    letter. `after` is the position of the page.
+    `type` and `version` may end in `*`. `since` and `until` are a time in `zone` or a duration
+    before now (`2h`). `args`, `meta` and `error` are text inside the document. `dead` is "1" for
+    the dead letter. `after` is the position of the page.
     """
 
     state: str = ""
@@ -47,6 +48,7 @@ class JobFilter:
     fingerprint: str = ""
     dead: str = ""
     after: str = ""
+    zone: str = ""  # IANA name of the time zone of `since` and `until`; empty: UTC
 
     @classmethod
     def read(cls, given: Mapping[str, str], tenant: str | None = None) -> "JobFilter":
@@ -59,6 +61,7 @@ class JobFilter:
             chosen["state"] = ""
         chosen["by"] = ENDED if chosen["by"] == ENDED else ""
         chosen["dead"] = "1" if chosen["dead"] == "1" else ""
+        chosen["zone"] = zone_name(chosen["zone"])
         if tenant is not None:
             chosen["tenant"] = tenant
         return cls(**chosen)
@@ -66,7 +69,7 @@ class JobFilter:
     @property
     def is_empty(self) -> bool:
         """Return whether nothing is filtered."""
-        return replace(self, after="", dead="") == JobFilter()
+        return replace(self, after="", dead="", zone="") == JobFilter()
 
     @property
     def is_more(self) -> bool:
@@ -80,16 +83,18 @@ class JobFilter:
         found = {}
         for name in ("since", "until"):
             try:
-                read_time(getattr(self, name), datetime.now(UTC))
+                read_time(getattr(self, name), datetime.now(UTC), self.zone)
             except ValueError:
-                found[name] = "is no time: write 2026-11-22T10:00 (UTC), or how long ago, as in 2h"
+                found[name] = (
+                    "is not a time. Enter 2026-11-22T10:00, or a duration before now such as 2h"
+                )
         if self.priority:
             try:
                 read_priority(self.priority)
             except ValueError as problem:
                 found["priority"] = str(problem)
         if self.by and self.state and STATES[self.state] not in TERMINAL:
-            found["by"] = f"cannot be the end: no {self.state} job has ended"
+            found["by"] = f"cannot be the end, because {self.state} jobs have not ended"
         return found
 
     def chosen(self) -> dict[str, str]:
@@ -97,7 +102,9 @@ class JobFilter:
         return {
             one.name: value
             for one in fields(self)
-            if one.name != "after" and (value := getattr(self, one.name))
+            if one.name != "after"
+            and (value := getattr(self, one.name))
+            and (one.name != "zone" or self.since or self.until)
         }
 
     def link(self, after: Place | None = None) -> str:
@@ -107,12 +114,16 @@ class JobFilter:
 
     def frozen(self, now: datetime) -> "JobFilter":
         """Return the filter with absolute times. Raises ValueError."""
-        times = {name: read_time(getattr(self, name), now) for name in ("since", "until")}
-        return replace(self, **{name: (at and format_time(at)) or "" for name, at in times.items()})
+        times = {
+            name: read_time(getattr(self, name), now, self.zone) for name in ("since", "until")
+        }
+        return replace(
+            self, zone="", **{name: (at and format_time(at)) or "" for name, at in times.items()}
+        )
 
     def wanted(self, now: datetime) -> Wanted:
         """Return the search of this filter. Raises ValueError for unreadable values."""
-        since, until = read_time(self.since, now), read_time(self.until, now)
+        since, until = (read_time(one, now, self.zone) for one in (self.since, self.until))
         is_of_end = self.by == ENDED
         return Wanted(
             state=None if self.dead else STATES.get(self.state),
@@ -134,13 +145,13 @@ class JobFilter:
         )
 
 
-def read_time(text: str, now: datetime) -> datetime | None:
-    """Read a time in UTC or a duration before `now`; None for empty text. Raises ValueError."""
+def read_time(text: str, now: datetime, zone: str = "") -> datetime | None:
+    """Read a time in `zone` or a duration before `now`; None for empty text. Raises ValueError."""
     if not text:
         return None
     try:
         if text[0].isdigit() and "-" in text:
-            return read_form_time(text)
+            return read_time_in(text, zone)
         return now - timedelta(milliseconds=parse_period(text))
     except OverflowError:
         raise ValueError(text) from None

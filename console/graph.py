@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from workflows.domain.graph import layers
 from workflows.domain.kinds import Callback
 from workflows.domain.rows import StepRow
-from workflows.services.display import step_state
+from workflows.services.display import own_state
 from workflows.services.show import Whole
 
 COLUMNS, ROWS = 24, 10  # most columns and rows; surplus steps share a box
@@ -21,7 +21,10 @@ LINES = 1500
 ABREAST = 5  # boxes in a row if no step depends on another
 LABEL, NOTE = 20, 27  # characters that fit
 # order of importance for an operator
-INTEREST = ("failed", "active", "pending", "cancelled", "waiting", "completed")
+INTEREST = (
+    "failed", "retryable", "active", "available", "scheduled", "pending", "cancelled", "waiting",
+    "skipped", "completed",
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -104,7 +107,7 @@ def _column(steps: list[StepRow], whole: Whole, places: dict[int, Node]) -> list
     if len(steps) > ROWS and _is_chain(steps):
         shown = []
     elif len(steps) > ROWS:
-        by_interest = sorted(steps, key=lambda step: INTEREST.index(step_state(step)))
+        by_interest = sorted(steps, key=lambda step: INTEREST.index(own_state(step)))
         shown = sorted(by_interest[: ROWS - 1], key=lambda step: step.index)
     nodes = [_node(step, whole) for step in shown]
     places |= {step.index: node for step, node in zip(shown, nodes, strict=True)}
@@ -121,8 +124,14 @@ def _is_chain(steps: Sequence[StepRow]) -> bool:
     return any(own.intersection(step.depends_on) for step in steps)
 
 
+def shown_state(step: StepRow, whole: Whole) -> str:
+    """Return the state of a step; a step that an ended workflow did not need is skipped."""
+    state = own_state(step)
+    return "skipped" if state == "waiting" and whole.row.finished_at else state
+
+
 def _node(step: StepRow, whole: Whole) -> Node:
-    state = step_state(step)
+    state = shown_state(step, whole)
     note = f"{step.name} · {state}"
     if step.callback != Callback.NONE:
         note = f"{Callback(step.callback).wire} · {state}"
@@ -136,7 +145,7 @@ def _node(step: StepRow, whole: Whole) -> Node:
 
 
 def _gathered(steps: Sequence[StepRow]) -> Node:
-    counted = Counter(step_state(step) for step in steps)
+    counted = Counter(own_state(step) for step in steps)
     found = [(state, counted[state]) for state in INTEREST if counted[state]]
     text = ", ".join(f"{number} {state}" for state, number in found)
     return Node(found[0][0], f"{len(steps):,} more", _short(text, NOTE), text)

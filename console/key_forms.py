@@ -10,8 +10,8 @@ from jobs.domain.access import keys
 from jobs.domain.dispatch.claim import POOL_PATTERN
 from jobs.services.access.api_keys import NewKey, is_subject_taken
 
-LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "for ever"))
-GRACES = (("1440", "a day"), ("60", "an hour"), ("10080", "a week"), ("0", "not at all"))
+LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "no expiry"))
+GRACES = (("1440", "a day"), ("60", "an hour"), ("10080", "a week"), ("0", "no grace period"))
 ROLES = ("producer", "worker", "operator", "admin")
 MAX_NAME = 100
 
@@ -38,28 +38,32 @@ class KeyForm(forms.Form):
     )
     lifetime = forms.ChoiceField(choices=LIFETIMES, required=False, initial="90", label="Valid for")
     tenant = forms.CharField(
-        required=False, empty_value=None, max_length=256, help_text="Empty: bound to none."
+        required=False, empty_value=None, max_length=256, help_text="Empty: all tenants."
     )
     queues_enqueue = GlobsField(
-        required=False, label="Enqueues to", help_text="Globs by comma; empty: all queues."
+        required=False,
+        label="Enqueues to",
+        help_text="Comma-separated patterns. Empty: all queues.",
     )
     queues_fetch = GlobsField(
-        required=False, label="Fetches from", help_text="Globs by comma; empty: all queues."
+        required=False,
+        label="Fetches from",
+        help_text="Comma-separated patterns. Empty: all queues.",
     )
     job_types = GlobsField(
-        required=False, label="Job types", help_text="Globs by comma; empty: all."
+        required=False, label="Job types", help_text="Comma-separated patterns. Empty: all types."
     )
     pool = forms.RegexField(
         POOL_PATTERN, required=False, empty_value=None,
-        help_text="Workers that use it are in this pool; empty: in any.",
+        help_text="Workers with this key belong to this pool. Empty: any pool.",
     )  # fmt: skip
     region = forms.RegexField(
         keys.REGION_PATTERN, required=False, empty_value=None,
-        help_text="Of a peer: the key may act for this region only. Empty: for any.",
+        help_text="For a peer: the key acts for this region only. Empty: any region.",
     )  # fmt: skip
     tls_subject = forms.CharField(
-        required=False, empty_value=None, label="Subject of a certificate",
-        help_text="Of the client that needs no secret then.",
+        required=False, empty_value=None, label="Certificate subject",
+        help_text="A client with this certificate needs no secret.",
     )  # fmt: skip
 
     def clean_tls_subject(self) -> str | None:

@@ -129,7 +129,9 @@ def resume(operation_id: int, who: Caller) -> Operation:
         operation = get(operation_id, who.tenant)
         ended = Operation.objects.filter(pk=operation_id, state__in=("stopped", "failed"))
         if operation.bytes and operation.verb == EXPORT and not operation.exportpart_set.exists():
-            raise Conflict("the stored part of the export is removed: export anew")
+            raise Conflict(
+                "the server has deleted the stored part of the export; start a new export"
+            )
         if not ended.update(
             state="running", is_stopping=False, problem=None, ended_at=None, moved_at=timezone.now()
         ):
@@ -167,10 +169,10 @@ def go_on(operation_id: int, number: int, tries: int = 0) -> str:
         except OJSError as problem:  # a later try would be refused, too
             return _fail(operation_id, number, str(problem))
         if following is None:
-            return "nothing is left to do"
+            return "complete"
         number, tries = following, 0
     _go_later(operation_id, number)
-    return f"{number} slices so far"
+    return f"{number} batches so far"
 
 
 def _slice(operation_id: int, number: int) -> int | None:
@@ -258,7 +260,7 @@ def _try_again(operation_id: int, number: int, tries: int, problem: Exception) -
     logger.warning("operation.refused", extra={"operation": operation_id}, exc_info=problem)
     if tries + 1 < TRIES:
         _go_later(operation_id, number, tries + 1)
-        return f"slice {number} is tried again: {problem}"
+        return f"batch {number} is retried: {problem}"
     text = "it took too long" if isinstance(problem, TookTooLong) else str(problem)
     return _fail(operation_id, number, text)
 
@@ -270,7 +272,7 @@ def _fail(operation_id: int, number: int, why: str) -> str:
         if operation is not None:
             operation.problem = why.strip().splitlines()[0][:500] if why.strip() else "unknown"
             _end(operation, "failed")
-    return f"slice {number} failed: {why}"
+    return f"batch {number} failed: {why}"
 
 
 def _end(operation: Operation, state: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from django.apps import apps
+from ojs_tasks.installed import has_app
 
 
 class Menu(Enum):
@@ -49,6 +49,8 @@ PAGES: Final = (
     Page("job", "jobs/<str:job_id>/", "job.JobDetail", "jobs", read=_SEE),
     Page("job_arguments", "jobs/<str:job_id>/arguments/", "job_arguments.JobArguments", "jobs",
          read="jobs.see_classified"),
+    Page("job_decode", "jobs/<str:job_id>/decode/", "job_decode.JobDecode", "jobs",
+         read="encryption.decode", post="encryption.decode", app="encryption"),
     Page("job_retry", "jobs/<str:job_id>/retry/", "job_edit.JobRetry", "jobs",
          read=_SEE, post="jobs.change"),
     Page("job_clone", "jobs/<str:job_id>/clone/", "job_edit.JobClone", "jobs",
@@ -95,6 +97,9 @@ PAGES: Final = (
     Page("workers", "workers/", "workers.Workers", "workers",
          read="workers.see", label="Workers", menu=_BAR),
     Page("worker", "workers/<path:name>/", "workers.WorkerDetail", "workers", read="workers.see"),
+    Page("types", "types/", "types.Types", "types",
+         read="types.see", label="Types", menu=_MORE),
+    Page("type", "types/<str:job_type>/", "types.TypeDetail", "types", read="types.see"),
     Page("versions", "versions/", "versions.Versions", "versions",
          read="routing.see", app="versioning", label="Versions", menu=_MORE),
     Page("versions_of_type", "versions/<str:job_type>/", "versions.VersionsOfType", "versions",
@@ -108,7 +113,7 @@ PAGES: Final = (
     Page("rules_new", "new-rules/", "versions.RulesEdit", "versions",
          read="routing.configure", post="routing.configure", app="versioning"),
     Page("limits", "rate-limits/", "limits.Limits", "limits",
-         read=_SEE, label="Limits", menu=_MORE),
+         read=_SEE, label="Rate limits", menu=_MORE),
     Page("schemas", "schemas/", "schemas.Schemas", "schemas",
          read="schemas.browse", app="versioning", label="Schemas", menu=_MORE),
     Page("schema", "schemas/<str:job_type>/", "schemas.SchemaPage", "schemas",
@@ -133,7 +138,8 @@ PAGES: Final = (
          read="webhooks.see", app="webhooks", label="Webhooks", menu=_MORE),
     Page("delivery", "webhooks/deliveries/<str:delivery_id>/", "webhooks.DeliveryPage", "webhooks",
          read="webhooks.see", app="webhooks"),
-    Page("audit", "audit/", "audit.Audit", "audit", read="audit.see", label="Audit", menu=_MORE),
+    Page("audit", "audit/", "audit.Audit", "audit",
+         read="audit.see", label="Audit log", menu=_MORE),
     Page("api_keys", "api-keys/", "api_keys.ApiKeys", "api_keys",
          read="keys.see", post="keys.create", label="API keys", menu=_MORE),
     Page("api_key_rotate", "api-keys/rotate/", "api_keys.ApiKeyRotate", "api_keys",
@@ -149,4 +155,4 @@ BY_NAME: Final = {page.name: page for page in PAGES}
 
 def installed() -> Iterator[Page]:
     """Return the pages whose app is installed."""
-    return (page for page in PAGES if not page.app or apps.is_installed(page.app))
+    return (page for page in PAGES if not page.app or has_app(page.app))

@@ -21,15 +21,15 @@ SLOTS = 200  # turns in the forecast
 SHOWN = 20  # turns shown; consecutive turns of a queue count once
 TENANTS = 20  # tenants that share over several queues
 WORDS = {
-    Strategy.STRICT: "the first queue that has a job",
+    Strategy.STRICT: "the first queue with jobs, in order",
     Strategy.ROUND_ROBIN: "one job of each queue in turn",
-    Strategy.WEIGHTED: "by weight, exact to one job",
-    Strategy.LEAST_LOADED: "the deepest queue, to workers with room",
+    Strategy.WEIGHTED: "in proportion to the weights",
+    Strategy.LEAST_LOADED: "the deepest queue first",
 }
 
 OVER = {
-    Scope.POOL: "over all queues of a pool together",
-    Scope.GLOBAL: "over all queues that say so together",
+    Scope.POOL: "across all queues of the pool",
+    Scope.GLOBAL: "across all queues with this scope",
 }
 
 

@@ -68,12 +68,12 @@ def shares(scope: str, minutes: int, size: int) -> list[TenantShare]:
 
 
 class TenantSearch(NamedTuple):
-    """The filter and position of the list of tenants; `loud` are noisy tenants, listed first."""
+    """The filter and position of the list of tenants; `noisy` are noisy tenants, listed first."""
 
     containing: str = ""
     state: str | None = None
-    loud: Sequence[str] = ()
-    only_loud: bool = False
+    noisy: Sequence[str] = ()
+    only_noisy: bool = False
     by_id: bool = False
     after_rank: int | None = None
     after_id: str | None = None
@@ -84,14 +84,14 @@ class Listed(NamedTuple):
 
     id: str
     rank: int
-    is_loud: bool
+    is_noisy: bool
 
 
 class TenantPlace(NamedTuple):
     """The recent activity of a tenant, and of all tenants together."""
 
     id: str
-    is_loud: bool
+    is_noisy: bool
     enqueued: int
     started: int
     completed: int
@@ -109,7 +109,7 @@ def tenants(wanted: TenantSearch, **bounds: int | str) -> tuple[list[Listed], st
 
     The second value is the last tenant that was read, if the search stopped at its bound.
     """
-    params = {**wanted._asdict(), "loud": list(wanted.loud), **bounds}
+    params = {**wanted._asdict(), "noisy": list(wanted.noisy), **bounds}
     found = _rows("tenants", params)
     further = next((row[3] for row in found if row[0] is None), None)
     return [Listed(*row[:3]) for row in found if row[0] is not None], further

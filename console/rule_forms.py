@@ -33,13 +33,12 @@ class Choice:
 
 
 MODES: Final = (
-    Choice("compatible", "counts: a worker has to accept it, too, and rules that do not fit it "
-                         "are passed"),
-    Choice("override", "does not count"),
+    Choice("compatible", "respected: rules only apply to compatible versions"),
+    Choice("override", "ignored: the rules decide"),
 )  # fmt: skip
 ON_NO_WORKER: Final = (
-    Choice("hold", "jobs are held until somebody does"),
-    Choice("fallback", "jobs go by their own versions after a while"),
+    Choice("hold", "jobs wait until a worker accepts it"),
+    Choice("fallback", "jobs use the version they name, after a delay"),
 )
 
 

@@ -36,7 +36,7 @@ def save(form: QueryDict, who: Caller) -> SavedView:
     owner = _user(who)
     mine = SavedView.objects.filter(owner=owner, page=page)
     if mine.exclude(name=name).count() >= MOST:
-        raise InvalidRequest.field("name", f"would be one more than the {MOST} views you may have")
+        raise InvalidRequest.field("name", f"would exceed the limit of {MOST} saved views")
     with atomic_with_users():
         view, _ = SavedView.objects.update_or_create(
             owner=owner, page=page, name=name,

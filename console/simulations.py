@@ -68,7 +68,7 @@ def run(key: str, wish: Wish) -> dict[str, Any]:
     except OJSError as problem:
         return {"problem": str(problem)}
     except TooLong:
-        return {"problem": f"it took longer than {MOST_S:.0f} s: simulate fewer jobs"}
+        return {"problem": f"the simulation took longer than {MOST_S:.0f} s: simulate fewer jobs"}
     return {"found": found}
 
 
@@ -82,7 +82,9 @@ def simulation(key: str) -> Simulation | None:
         return noted and Simulation(key, noted["wish"], noted["part"])
     wish = asdict(task.args[1])
     if not task.success or not isinstance(task.result, dict):
-        return Simulation(key, wish, 1.0, problem="it failed; the log of the task cluster has more")
+        return Simulation(
+            key, wish, 1.0, problem="the simulation failed; see the log of the task cluster"
+        )
     return Simulation(key, wish, 1.0, task.result.get("found"), task.result.get("problem"))
 
 

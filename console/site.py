@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from console.access import READ_ONLY, SAFE, denied
+from console.admin_groups import PLAIN, Plain, grouped
 from console.conf import conf
 from jobs.services.access.staff import tenants_of
 
@@ -23,6 +24,15 @@ class Site(AdminSite):
         given = [given] if isinstance(given, type) else given
         shown = [model for model in given if model._meta.app_label != "django_q"]
         super().register(shown, admin_class, **options)
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """List the models by subject; the last group has the bookkeeping of the server."""
+        listed = super().get_app_list(request, app_label)
+        return listed if app_label else grouped(listed)
+
+    def plain(self, label: str) -> Plain | None:
+        """Return the name of a model for operators, and what its rows are."""
+        return PLAIN.get(label)
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Keep out users restricted to tenants, because the admin shows all tenants."""

@@ -8,7 +8,6 @@ from typing import Any, Final
 from zlib import crc32
 
 import django
-from django.apps import apps
 from django.utils import timezone
 
 from console import queries
@@ -17,6 +16,7 @@ from jobs import VERSION, extensions
 from jobs.conf import conf
 from jobs.loops import all_loops
 from jobs.services.health.health import STALE_LOOP_MS, uptime_seconds
+from ojs_tasks.installed import has_app
 
 TABLES: Final = 15
 # parts of names of settings with masked values
@@ -95,7 +95,7 @@ def settings() -> list[tuple[str, list[tuple[str, Any]]]]:
     """Return the settings in force by application, with masked secrets."""
     found: list[tuple[str, Any]] = [("jobs", conf()), ("console", console_conf())]
     for app in CONFIGURED:
-        if apps.is_installed(app) and (read := _conf_of(app)) is not None:
+        if has_app(app) and (read := _conf_of(app)) is not None:
             found.append((app, read))
     return [(app, _shown(asdict(one))) for app, one in found]
 

@@ -5,10 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from django.utils import timezone
-
 from console import queries
-from console.chart import Hour, last_hour
 from console.queries import TenantPlace, TenantSearch
 from jobs.domain.states import State
 from jobs.domain.wire.durations import format_duration
@@ -46,7 +43,7 @@ class TenantFilter:
 
     name: str = ""  # a part of the id or the name
     state: str = ""
-    loud: str = ""  # 1: noisy tenants only
+    noisy: str = ""  # 1: noisy tenants only
     sort: str = ""  # `id`; otherwise noisy tenants first
     after: str = ""
 
@@ -54,7 +51,7 @@ class TenantFilter:
     def read(cls, given: Mapping[str, str]) -> "TenantFilter":
         """Read a query string; ignore unknown values."""
         chosen = {name: given.get(name, "").replace("\x00", "").strip() for name in FIELDS}
-        allowed = {"state": [str(one) for one in Standing], "loud": ["1"], "sort": ["id"]}
+        allowed = {"state": [str(one) for one in Standing], "noisy": ["1"], "sort": ["id"]}
         chosen |= {name: chosen[name] * (chosen[name] in allowed[name]) for name in allowed}
         return cls(**chosen)
 
@@ -69,14 +66,14 @@ class TenantFilter:
         fields = {name: getattr(wanted, name) for name in FIELDS}
         return urlencode({name: value for name, value in fields.items() if value})
 
-    def search(self, loud: Sequence[str]) -> TenantSearch:
+    def search(self, noisy: Sequence[str]) -> TenantSearch:
         """Return the parameters of the statement."""
         place = PLACE.fullmatch(self.after)
         return TenantSearch(
             containing=self.name,
             state=self.state or None,
-            loud=loud,
-            only_loud=self.loud == "1",
+            noisy=noisy,
+            only_noisy=self.noisy == "1",
             by_id=self.sort == "id",
             after_rank=int(place[1]) if place else None,
             after_id=place[2] if place else None,
@@ -202,7 +199,7 @@ class TenantLine:
             entitled = "" if self.due is None else f", entitled to {self.due:.0%}"
             yield f"{self.got:.0%} of all starts{entitled}"
         for use in self.reached:
-            yield f"{use.held} of {use.most} {use.words}: no room"
+            yield f"{use.held} of {use.most} {use.words}: limit reached"
 
 
 def in_words(signal: Signal) -> str:
@@ -225,23 +222,23 @@ class TenantPage:
     next: str
 
     @property
-    def loud(self) -> list[TenantLine]:
+    def noisy(self) -> list[TenantLine]:
         """Return the first noisy tenants."""
-        return [line for line in self.lines if line.place.is_loud][:PANEL]
+        return [line for line in self.lines if line.place.is_noisy][:PANEL]
 
 
 def page(wanted: TenantFilter) -> TenantPage:
     """Read a page of the list; a fixed number of statements."""
-    loud = noise.loud()
+    noisy = noise.loud()
     found, further = queries.tenants(
-        wanted.search(loud), default=conf().default, minutes=MINUTES, size=SIZE + 1, looked=LOOKED
+        wanted.search(noisy), default=conf().default, minutes=MINUTES, size=SIZE + 1, looked=LOOKED
     )
     following = ""
     if len(found) > SIZE:
         following = wanted.link(after=f"{found[SIZE - 1].rank}~{found[SIZE - 1].id}")
     elif further is not None:
         following = wanted.link(after=f"0~{further}")
-    return TenantPage(_lines([one.id for one in found[:SIZE]], loud), following)
+    return TenantPage(_lines([one.id for one in found[:SIZE]], noisy), following)
 
 
 def line_of(tenant_id: str) -> TenantLine:
@@ -251,7 +248,7 @@ def line_of(tenant_id: str) -> TenantLine:
 
 
 def _lines(
-    ids: Sequence[str], loud: Sequence[str], rows: Sequence[Tenant] = ()
+    ids: Sequence[str], noisy: Sequence[str], rows: Sequence[Tenant] = ()
 ) -> list[TenantLine]:
     by_id = {row.id: row for row in rows or tenants.named(ids)}
     listed = [by_id[one] for one in ids if one in by_id]  # deleted tenants are absent
@@ -259,13 +256,13 @@ def _lines(
     counted = stats.summaries(listed)
     used = stats.used(listed, counted)
     return [
-        TenantLine(row, _placed(places[row.id], loud), counted[row.id], _uses(row, used[row.id]))
+        TenantLine(row, _placed(places[row.id], noisy), counted[row.id], _uses(row, used[row.id]))
         for row in listed
     ]
 
 
-def _placed(place: TenantPlace, loud: Sequence[str]) -> TenantPlace:
-    return place._replace(is_loud=place.is_loud or place.id in loud)
+def _placed(place: TenantPlace, noisy: Sequence[str]) -> TenantPlace:
+    return place._replace(is_noisy=place.is_noisy or place.id in noisy)
 
 
 def _uses(row: Tenant, used: Mapping[str, tuple[int, int]]) -> list[Use]:
@@ -283,12 +280,16 @@ def left(tenant_id: str) -> dict[State, int]:
 class Detail:
     """The content of a tenant's own page, besides its line."""
 
-    hour: Hour
     queues: list[QueueStats]
-    has_more_queues: bool
+    number_of_queues: int
+
+    @property
+    def has_more_queues(self) -> bool:
+        """Return whether the tenant has further queues."""
+        return self.number_of_queues > len(self.queues)
 
 
 def detail(tenant_id: str) -> Detail:
-    """Read the last hour and the queues of a tenant; a fixed number of statements."""
+    """Read the queues of a tenant; a fixed number of statements."""
     found, total = named_stats(tenant=tenant_id, limit=QUEUES, offset=0)
-    return Detail(last_hour(timezone.now(), tenant_id), found, total > len(found))
+    return Detail(found, total)

@@ -7,6 +7,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+SECOND = timedelta(seconds=1)
 NOTHING = "\N{EN DASH}"
 MS, MINUTE, HOUR, DAY = 1000, 60, 3600, 86_400
 UNITS = ((DAY, "d", HOUR, "h"), (HOUR, "h", MINUTE, "min"), (MINUTE, "min", 1, "s"))
@@ -23,6 +24,25 @@ def clock(at: datetime | None) -> SafeString | str:
         f"{exact:%Y-%m-%d %H:%M:%S}.{exact.microsecond // MS:03d} {exact:%Z}",
         _distance(at - timezone.now()),
     )
+
+
+def age(at: datetime | None) -> SafeString | str:
+    """Show for how long something has lasted, and its start exactly on hover."""
+    if at is None:
+        return NOTHING
+    exact = at.astimezone(timezone.get_current_timezone())
+    lasted = max(timedelta(), timezone.now() - at)
+    return format_html(
+        '<time datetime="{}" title="since {}">{}</time>',
+        exact.isoformat(),
+        f"{exact:%Y-%m-%d %H:%M:%S %Z}",
+        span(int(lasted.total_seconds()) * MS) if lasted >= SECOND else "less than 1 s",
+    )
+
+
+def average(ms: float | None) -> str:
+    """Show an average duration; services count 0 where nothing was measured."""
+    return span(ms or None)
 
 
 def local(at: datetime) -> SafeString:

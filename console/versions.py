@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from jobs.models import Audit
 from versioning.domain.canary import newest
 from versioning.domain.canary_request import WINDOW_MS, guard_of, plan_of, shares_of
 from versioning.domain.evidence import Guard, Interval, Outcomes, wilson
 from versioning.domain.version import Version
-from versioning.models import Routing
+from versioning.models import Rollback, Routing
 from versioning.services.acceptance import accepting
 from versioning.services.observed import Observed, RunTimes
 from versioning.services.routing import PlanState, next_step, state_of
@@ -20,6 +21,9 @@ STATES = {
     PlanState.COMPLETE: ("completed", "plan complete"),
     PlanState.HALTED: ("discarded", "plan halted"),
 }
+
+
+SAME = timedelta(seconds=10)  # between the clocks of a rollback's row and of its audit entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +139,56 @@ def slower(seen: Observed, row: Routing) -> Slower | None:
         return None
     new, old = both
     return Slower(ranked[0], ranked[1], new.p50_ms / old.p50_ms, new.p95_ms / old.p95_ms)
+
+
+def scale(lines: Sequence[RuleLine], threshold: float | None) -> float:
+    """Return the highest error rate that the bars of all versions show, so that they compare."""
+    highest = [one.interval.high for one in lines if one.outcomes.total]
+    return min(1.0, max([*highest, 2 * (threshold or 0), 0.01]))
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackLine:
+    """A rollback with its evidence, and with the actor and the reason of its audit entry.
+
+    `interval` is of the failure rate; None: an operator rolled back.
+    """
+
+    row: Rollback
+    interval: Interval | None
+    threshold: float | None
+    actor: str
+    reason: str | None
+
+    @property
+    def rate(self) -> float:
+        """Return the part of the attempts that failed."""
+        return (self.row.failed or 0) / max(1, self.row.samples or 0)
+
+
+def rollback_lines(rows: Sequence[Rollback], entries: Sequence[Audit]) -> list[RollbackLine]:
+    """Join rollbacks with their audit entries, which one transaction has written."""
+    return [_rollback_line(row, _entry_of(row, entries)) for row in rows]
+
+
+def _entry_of(row: Rollback, entries: Sequence[Audit]) -> Audit | None:
+    near = [
+        one
+        for one in entries
+        if one.data.get("from") == row.from_version and abs(one.at - row.at) < SAME
+    ]
+    return min(near, key=lambda one: abs(one.at - row.at), default=None)
+
+
+def _rollback_line(row: Rollback, entry: Audit | None) -> RollbackLine:
+    failed, samples = row.failed or 0, row.samples or 0
+    return RollbackLine(
+        row,
+        wilson(Outcomes(samples - failed, failed)) if row.by_rate else None,
+        entry.data.get("error_rate_threshold") if entry else None,
+        entry.actor if entry else "",
+        entry.reason if entry else None,
+    )
 
 
 def _mark(n: int, step: int, following: int | None) -> str:

@@ -142,7 +142,7 @@ class RegionAdmin(Permitted):
         for row in queryset:
             self.delete_model(request, row)
 
-    @admin.action(description="Probe the chosen regions")
+    @admin.action(description="Probe the selected regions")
     def probe(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
         """Probe the health of the regions, except regions with an open breaker."""
         config = registry().config
@@ -155,25 +155,25 @@ class RegionAdmin(Permitted):
         route.probe_all(ids, config)
         messages.success(request, f"{len(ids)} regions were asked.")
 
-    @admin.action(description="Open the breakers of the chosen regions")
+    @admin.action(description="Open the breakers of the selected regions")
     def open_breakers(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
         """Send no requests to the regions until their breakers are closed."""
         for row in queryset:
             breakers.force(str(row.pk), State.OPEN, caller_of(request))
 
-    @admin.action(description="Close the breakers of the chosen regions")
+    @admin.action(description="Close the breakers of the selected regions")
     def close_breakers(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
         """Send requests to the regions again."""
         for row in queryset:
             breakers.force(str(row.pk), State.CLOSED, caller_of(request))
 
-    @admin.action(description="Drain the chosen regions")
+    @admin.action(description="Drain the selected regions")
     def drain(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
         """Route no new jobs to the regions."""
         for row in queryset:
             configure.set_drain(str(row.pk), caller_of(request), drain=True)
 
-    @admin.action(description="Undrain the chosen regions")
+    @admin.action(description="Undrain the selected regions")
     def undrain(self, request: HttpRequest, queryset: QuerySet[models.Region]) -> None:
         """Route jobs to the regions again."""
         for row in queryset:

@@ -11,6 +11,7 @@ from jobs.conf import Conf, conf
 from jobs.domain.access import peers
 from jobs.domain.access.hashers import HASHERS, without_argon2
 from jobs.domain.outcome.retention import parse_age
+from ojs_tasks.checks import REMOTE_KEYS, unknown
 
 TRANSPORT = "jobs.api.transport.Transport"
 MAY_BE_ZERO = {  # without bound
@@ -23,9 +24,7 @@ AGES = [
     for field in fields(Conf)
     if field.name.startswith("retention_") and type(field.default) is str
 ]
-OF_TASKS = {  # settings of `ojs_tasks`, for a server at a distance
-    "server", "api_key", "timeout", "retries", "ca", "allow_http", "enqueue_on_commit",
-}  # fmt: skip
+OF_TASKS = {key.lower() for key in REMOTE_KEYS}  # for a server at a distance and for codecs
 
 
 @register("ojs")
@@ -33,7 +32,7 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
     """Report unknown keys, impossible values and extensions that cannot be imported."""
     names = {field.name for field in fields(Conf)} | OF_TASKS
     found: list[CheckMessage] = [
-        Error(f"OJS[{key!r}] is not a setting", id="ojs.E001")
+        unknown(key, [name.upper() for name in names])
         for key in getattr(settings, "OJS", {})
         if key.lower() not in names
     ]

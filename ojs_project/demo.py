@@ -10,18 +10,22 @@ from typing_extensions import override
 
 from jobs.domain.access.caller import SYSTEM
 from jobs.domain.envelope import parse_job
+from jobs.domain.errors import OJSError
 from jobs.extensions import Loop, OperationsHooks
 from jobs.services.enqueue.enqueue import enqueue
+from ojs_project import demo_scenes
+from ojs_project.demo_scenes import Incident, happens
 from ojs_tasks import Discard, current_job, job
 from scheduling.api.cron_codec import decode_definition
 from scheduling.models import CronEntry
 from scheduling.services.cron_register import register
 from workflows.domain.request import parse_workflow
+from workflows.models import Workflow
 from workflows.services.start import start
 
 TENANTS = ("north", "south", "east", "acme:eu")
-EVERY_MS, SCHEDULES_MS = 400, 60_000
-SMTP_FAILS, CARD_FAILS = 0.2, 0.125
+EVERY_MS, WORK_MS, OBJECTS_MS = 400, 1_000, 5_000
+SMTP_FAILS, RELAY_DOWN, CARD_FAILS = 0.04, 0.8, 0.125
 WORKFLOWS = 0.02  # share of the runs that begin a workflow: every 20 seconds
 CHANCE = random.Random()  # noqa: S311 - variety, no secret
 
@@ -46,9 +50,9 @@ def hello(name: str) -> dict[str, str]:
 
 @job("mail.send", queue="mail", retry={"max_attempts": 4, "initial_interval": "PT2S"})
 def send_mail(address: str, subject: str) -> dict[str, str]:
-    """Send a mail; fails one time in five, like a mail relay."""
+    """Send a mail; fails now and then, and mostly while the relay is down."""
     _work(0.05)
-    if CHANCE.random() < SMTP_FAILS:
+    if CHANCE.random() < (RELAY_DOWN if happens(Incident.ERRORS) else SMTP_FAILS):
         raise SmtpTimeout(f"relay did not answer for {address}")
     return {"sent_to": address, "subject": subject}
 
@@ -133,11 +137,15 @@ def _workflow() -> dict[str, Any]:
 
 
 def produce() -> int:
-    """Enqueue one or two jobs. Returns 0, so that the loop waits for its interval."""
-    if CHANCE.random() < WORKFLOWS:
+    """Enqueue some jobs. Returns 0, so that the loop waits for its interval."""
+    if CHANCE.random() < WORKFLOWS or not Workflow.objects.exists():
         start(parse_workflow(_workflow(), parse_job))
-    drafts = [parse_job(_next()) for _ in range(CHANCE.randint(1, 2))]
-    enqueue([replace(draft, tenant=draft.meta["tenant_id"]) for draft in drafts])
+    for draft in [parse_job(_next()) for _ in range(CHANCE.randint(1, 2))]:
+        try:
+            enqueue([replace(draft, tenant=draft.meta["tenant_id"])])
+        except OJSError:  # a tenant at its limit
+            continue
+    demo_scenes.produce()
     return 0
 
 
@@ -157,22 +165,23 @@ SCHEDULES: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def schedule() -> int:
-    """Register the missing schedules; existing schedules keep their changes."""
+def furnish() -> int:
+    """Create the missing objects of the demo; existing objects keep their changes."""
     existing = set(CronEntry.objects.values_list("name", flat=True))
     for wanted in SCHEDULES:
         if wanted["name"] not in existing:
             register(decode_definition(wanted), SYSTEM, lambda _queue, _kind: None)
-    return 0
+    return demo_scenes.furnish()
 
 
 class DemoExtension(OperationsHooks):
-    """Adds the producer to the loops."""
+    """Adds the loops of the demo: its producer, its objects and its played workers."""
 
     @override
     def loops(self) -> Iterable[Loop]:
         """Return the loops; one process of all workers leads each of them."""
         return (
             Loop("demo", produce, EVERY_MS),
-            Loop("demo_schedules", schedule, SCHEDULES_MS),
+            Loop("demo_objects", furnish, OBJECTS_MS),
+            Loop("demo_workers", demo_scenes.work, WORK_MS),
         )

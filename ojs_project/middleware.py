@@ -21,6 +21,7 @@ CSP = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
 )
+MORE_CSP = "ojs_csp"  # an attribute of a response: further directives, which add to these
 FILES = "/static/"  # browsers may cache these files, which run nothing by themselves
 
 
@@ -36,7 +37,7 @@ class CheckedPaths:
         try:
             check_path(request)
         except InvalidRequest as problem:
-            return problem_answer(request, problem, "Not acceptable")
+            return problem_answer(request, problem, "Bad request")
         return self._next(request)
 
 
@@ -68,7 +69,7 @@ class PagesOnly:
             return plain_error(problem, request) if problem else self._api(request)
         response = self._pages(request)
         if not request.path_info.startswith(FILES):
-            response.headers["Content-Security-Policy"] = CSP
+            response.headers["Content-Security-Policy"] = CSP + getattr(response, MORE_CSP, "")
             response.headers["Cache-Control"] = "no-store"
         return response
 

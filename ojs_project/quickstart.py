@@ -24,6 +24,10 @@ IS_CHECKOUT = (ROOT / "manage.py").exists()
 MANAGE = [sys.executable, *([str(ROOT / "manage.py")] if IS_CHECKOUT else ["-m", "ojs_project"])]
 COMMANDS = "manage.py" if IS_CHECKOUT else "ojs-server"  # as an operator calls them
 FAILED = 2  # exit code
+NO_HANDLERS = """
+  This server has no handlers: the job waits for a worker that fetches the queue "default".
+  Start with --demo for a server that has handlers.
+"""
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - replaced in client URLs
 
 
@@ -183,8 +187,10 @@ def greeting(first: First, variables: Mapping[str, str], options: Mapping[str, A
     if options["demo"] and not env.is_set("OJS_LOG_LEVEL"):
         facts["log lines of jobs"] = "start with OJS_LOG_LEVEL=INFO; the demo has many"
     lines = "".join(f"  {name:22} {text}\n" for name, text in facts.items())
+    waiting = "" if options["demo"] else NO_HANDLERS
     return (
         f"\n{lines}\n  curl {base}/ojs/v1/jobs \\\n"
         f"  -H 'Content-Type: application/json' \\\n{header}"
         """  -d '{"type": "demo.hello", "args": ["world"]}'\n"""
+        f"{waiting}"
     )

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from durable.conf import MOST_BYTES
+from encryption.conf import Conf as EncryptionConf
 from federation.conf import Conf as FederationConf
 from jobs.conf import Conf
 from jobs.domain import extras
@@ -57,6 +58,7 @@ INSTALLED_APPS = [
     "workflows.apps.WorkflowsConfig",
     "webhooks.apps.WebhooksConfig",
     "durable.apps.DurableConfig",
+    "encryption.apps.EncryptionConfig",
     "console.apps.ConsoleConfig",
     "ojs_project.apps.ProjectConfig",
 ]
@@ -243,6 +245,7 @@ BUILT_IN = (
     "workflows.extension.WorkflowsExtension",
     "webhooks.extension.WebhooksExtension",
     "durable.extension.Durable",
+    "encryption.extension.Encryption",
 )
 OJS["EXTENSIONS"] = tuple(dict.fromkeys((*BUILT_IN, *OJS.get("EXTENSIONS", ()))))
 if DIRECT_DATABASE_URL:
@@ -258,6 +261,12 @@ OJS_SCHEDULING = {
     "REQUIRE_POOL": env.flag("OJS_SCHED_REQUIRE_POOL"),
     "POOLS": env.objects("OJS_SCHED_POOLS"),
     "TURNS_KEPT_MS": env.integer("OJS_SCHED_TURNS_KEPT_MS", _SCHEDULING.turns_kept_ms),
+}
+_ENCRYPTION = EncryptionConf()
+OJS_ENCRYPTION = {
+    "REQUIRE_ENCODED": env.names("OJS_REQUIRE_ENCODED"),
+    "CODEC_SERVER_URL": env.text("OJS_CODEC_SERVER_URL", ""),
+    "TOKEN_S": env.integer("OJS_CODEC_TOKEN_S", _ENCRYPTION.token_s),
 }
 _TENANCY = TenancyConf()
 OJS_TENANCY = {

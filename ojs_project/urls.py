@@ -23,9 +23,7 @@ urlpatterns = [
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer requests that Django itself refuses."""
-    return problem_answer(
-        request, InvalidRequest("the request is not acceptable"), "Not acceptable"
-    )
+    return problem_answer(request, InvalidRequest("the request is malformed"), "Bad request")
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -45,7 +43,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         problem = database_error(cause)
     else:
         problem = BackendError("the server failed to answer")
-    return problem_answer(request, problem, "Something broke")
+    return problem_answer(request, problem, "Server error")
 
 
 handler400 = bad_request

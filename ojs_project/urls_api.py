@@ -3,10 +3,10 @@
 Include it without a namespace: answers and the console find its paths by their names.
 """
 
-from django.apps import apps
 from django.urls import include, path
 
 from jobs.api.urls import fallback
+from ojs_tasks.installed import has_app
 
 # the app, and the URL modules that need it
 EXTENSIONS = (
@@ -24,7 +24,7 @@ urlpatterns = [
     *(
         path("", include(module))
         for app, modules in EXTENSIONS
-        if apps.is_installed(app)
+        if has_app(app)
         for module in modules
     ),
     *fallback,

@@ -11,8 +11,10 @@ from django.apps import apps
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from ojs_tasks.installed import has_app
+
 urlpatterns = []
-if apps.is_installed("console"):
+if has_app("console"):
     urlpatterns += [
         path("", RedirectView.as_view(pattern_name="ojs_console:overview")),
         path("console/", include("console.urls")),

@@ -1,5 +1,7 @@
 """Application configuration of the package that host projects import."""
 
+from contextlib import suppress
+from importlib import import_module
 from types import ModuleType
 
 from django.apps import AppConfig
@@ -21,3 +23,8 @@ class TasksConfig(AppConfig):
         from ojs_tasks import checks  # noqa: PLC0415 - importing it is the registration
 
         checks.refuse_unloadable()
+
+    def ready(self) -> None:
+        """Register the check of `TASKS`: Django 6 has it, and imports it nowhere."""
+        with suppress(ImportError):  # Django 5.2, whose backport registers its own
+            import_module("django.tasks.checks")

@@ -4,6 +4,7 @@ They need nothing of the apps that they check, which may be missing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,11 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
+
+from ojs_tasks.codecs.configured import SETTINGS, coding_of
+from ojs_tasks.exceptions import NoServer
+from ojs_tasks.installed import has_app
+from ojs_tasks.remote.settings import RemoteSettings
 
 CONFIGS: Final = {
     "jobs": "jobs.apps.JobsConfig",
@@ -21,6 +27,7 @@ CONFIGS: Final = {
     "workflows": "workflows.apps.WorkflowsConfig",
     "webhooks": "webhooks.apps.WebhooksConfig",
     "durable": "durable.apps.DurableConfig",
+    "encryption": "encryption.apps.EncryptionConfig",
     "console": "console.apps.ConsoleConfig",
 }
 _AUTH: Final = ("django.contrib.auth", "django.contrib.contenttypes")  # Django loads no app without
@@ -33,11 +40,17 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "workflows": ("jobs",),
     "webhooks": ("jobs",),
     "durable": ("jobs",),
+    "encryption": ("jobs",),
     "console": (
         "jobs", "django.contrib.sessions", "django.contrib.messages", "django.contrib.staticfiles",
         "django_q",
     ),
 }  # fmt: skip
+# the keys of the setting `OJS` that a project without our other apps has
+REMOTE_KEYS: Final = (
+    "SERVER", "API_KEY", "TIMEOUT", "RETRIES", "CA", "ALLOW_HTTP", "ENQUEUE_ON_COMMIT",
+    "SHUTDOWN_GRACE_MS", "EXECUTION_MIDDLEWARE", "PROJECT", *SETTINGS,
+)  # fmt: skip
 FOLDER: Final = Path(__file__).resolve().parents[1]  # of all our packages
 
 
@@ -53,6 +66,36 @@ def check_apps(**_options: Any) -> list[CheckMessage]:
     if _is_remote() or any(_shadowed()):
         return []
     return list(_missing())
+
+
+@register("ojs")
+def check_codecs(**_options: Any) -> list[CheckMessage]:
+    """Report wrong settings of codecs."""
+    if not any(_ojs().get(name) for name in SETTINGS):
+        return []
+    try:
+        coding_of(_ojs())
+    except ValueError as problem:
+        return [Error(str(problem), id="ojs.E033")]
+    return []
+
+
+def check_remote(**_options: Any) -> list[CheckMessage]:
+    """Report wrong settings of remote mode: unknown keys, and values that no request can use."""
+    found = [] if has_app("jobs") else list(_unknown_keys())
+    if _is_remote():
+        try:
+            RemoteSettings.of(_ojs())
+        except NoServer as problem:
+            found.append(Error(str(problem), hint="correct the setting OJS", id="ojs.E034"))
+    return found
+
+
+def unknown(key: str, known: Sequence[str]) -> CheckMessage:
+    """Return the error of a key that the setting `OJS` does not have."""
+    near = get_close_matches(key.upper(), known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else "the manual lists the keys: configuration"
+    return Error(f"OJS[{key!r}] is not a setting", hint=hint, id="ojs.E001")
 
 
 def refuse_unloadable() -> None:
@@ -81,7 +124,7 @@ def _shadow(name: str, where: Path) -> CheckMessage:
     return Error(
         f"the package {name!r} is that of {where}, which hides {FOLDER / name}",
         hint="rename your package; or set OJS['SERVER'] and remove our apps, to reach a server"
-        " over HTTP"
+        " over HTTP (docs/remote.md)"
         if name == "jobs"
         else f"rename your package, or list it as {name!r} if you do not use ours",
         id="ojs.E030",
@@ -108,7 +151,7 @@ def _folder(name: str) -> Path | None:
 
 
 def _missing() -> Iterator[CheckMessage]:
-    installed = {_package(one) for one in settings.INSTALLED_APPS}
+    installed = {_package(one) for one in settings.INSTALLED_APPS if not _is_of_project(one)}
     if "jobs" not in installed:
         yield Error(
             "the app 'jobs' is missing, and OJS['SERVER'] is not set",
@@ -133,6 +176,20 @@ def _lack(name: str, who: str) -> CheckMessage:
     return Error(
         f"{who} the app {name!r}", hint=f"add {entry!r} to INSTALLED_APPS", obj=name, id="ojs.E032"
     )
+
+
+def _is_of_project(entry: str) -> bool:
+    """Return whether an entry is an app of the project with the name of an app of ours."""
+    return entry in CONFIGS and _folder(entry) not in {None, FOLDER / entry}
+
+
+def _unknown_keys() -> Iterator[CheckMessage]:
+    """Yield unknown keys; without SERVER only misspelt keys of remote mode."""
+    for key in _ojs():
+        if key not in REMOTE_KEYS and (
+            _is_remote() or get_close_matches(key.upper(), REMOTE_KEYS, 1)
+        ):
+            yield unknown(key, REMOTE_KEYS)
 
 
 def _package(entry: str) -> str:

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+from ojs_tasks.codecs.configured import coding
+from ojs_tasks.codecs.payload import may_be_encoded
+from ojs_tasks.documents import loads
+
 _current: ContextVar["Context | None"] = ContextVar("ojs_job", default=None)
 
 
@@ -131,7 +135,14 @@ class Context:
     def parent_results(self) -> list[Any] | None:
         """The results of earlier steps in its workflow; None without a workflow."""
         found: list[Any] | None = self._member("parent_results")
-        return found
+        return None if found is None else [coding().decoded_result(one) for one in found]
+
+    @property
+    def args(self) -> Sequence[Any]:
+        """The arguments of the job, decoded. Raises CodecFailed or CodecKeyUnknown."""
+        text = self.job.args
+        found: Sequence[Any] = loads(text)
+        return coding().args(found, self.meta, self.type) if may_be_encoded(text) else found
 
     @property
     def last_checkpoint(self) -> Any:

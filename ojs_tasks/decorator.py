@@ -12,11 +12,12 @@
 Handlers live in a module `ojs_jobs` of any installed app; `runworker` imports them all.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import update_wrapper
 from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, overload
 
-from ojs_tasks.handlers import AsyncHandler, Errors, SyncHandler, is_async
+from ojs_tasks.codecs.choices import choose
+from ojs_tasks.handlers import AsyncHandler, Errors, SyncHandler, encryption_of, is_async
 from ojs_tasks.ranges import parse_range
 from ojs_tasks.registry import register
 from ojs_tasks.server import check
@@ -38,7 +39,7 @@ class Decorator(Protocol):
     def __call__(self, function: Callable[P, R], /) -> SyncHandler[P, R]: ...
 
 
-def job(
+def job(  # noqa: PLR0913 - keywords of the public interface
     type: str,
     *,
     idempotent: bool = False,
@@ -46,6 +47,7 @@ def job(
     accept_unversioned: bool = True,
     autoretry_for: Errors = (),
     dont_retry_for: Errors = (),
+    encrypt: bool | Sequence[str] = True,
     **terms: Unpack[JobTerms],
 ) -> Decorator:
     """Register a function as the handler of a job type.
@@ -56,15 +58,21 @@ def job(
     accepts them: not with `accept_unversioned` False.
 
     Every exception is retried by the policy. With `autoretry_for` these classes alone are, and
-    subclasses of them; `dont_retry_for` excludes classes. Raises UnknownTerm, TypeError or
-    ValueError for a wrong option, and ValueError when a job could have two handlers.
+    subclasses of them; `dont_retry_for` excludes classes.
+
+    In a project with codecs all arguments are encoded; with `encrypt` False none are, with names
+    only these parameters. Raises UnknownTerm, TypeError or ValueError for a wrong option, and
+    ValueError when a job could have two handlers.
     """
+    if callable(type):
+        raise TypeError(f'@job needs the type of its jobs: @job("shop.{_name(type)}")')
     if versions is not None:
         parse_range(versions)
     members = with_terms({}, terms, type, of_call=False)
     check({**members, "type": type, "args": []})
 
     def decorate(function: Callable[..., Any], /) -> Any:
+        choice = encryption_of(function, names=encrypt)
         kind = AsyncHandler if is_async(function) else SyncHandler
         handler: Any = kind(
             function, type, members, idempotent, versions, accept_unversioned,
@@ -72,6 +80,12 @@ def job(
         )  # fmt: skip
         update_wrapper(handler, function)
         register(handler)
+        choose(type, choice)
         return handler
 
     return decorate
+
+
+def _name(function: Any) -> str:
+    """Return the name of a function, as a part of a job type."""
+    return str(getattr(function, "__name__", "task")).strip("_<>").lower()

@@ -5,56 +5,28 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Generic, TypeGuard, TypeVar, cast
 
+from ojs_tasks.codecs.errors import CodecKeyUnknown
+from ojs_tasks.codecs.payload import is_encoded
 from ojs_tasks.exceptions import JobCancelled, JobFailed
+from ojs_tasks.handles import Handle
 from ojs_tasks.server import Snapshot, server
 from ojs_tasks.times import Span, milliseconds
 
 R = TypeVar("R", covariant=True)  # noqa: PLC0105 - the result, as in handlers.py
 
 
-class JobHandle(Generic[R]):
+class JobHandle(Handle[Snapshot], Generic[R]):
     """A job on the server; `R` is the type of its result.
 
     Its properties are those of the latest look at the server: `refresh` looks again.
     """
 
-    __slots__ = ("_snapshot",)
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        """Begin with the state that the server showed."""
-        self._snapshot = snapshot
-
-    def __repr__(self) -> str:
-        """Return type, id and state."""
-        return f"<JobHandle {self.type} {self.id} {self.state}>"
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether both are the same job."""
-        return isinstance(other, JobHandle) and other.id == self.id
-
-    def __hash__(self) -> int:
-        """Return a hash of the id."""
-        return hash(self.id)
-
-    @property
-    def id(self) -> str:
-        """The id of the job."""
-        return self._snapshot.id
-
-    @property
-    def type(self) -> str:
-        """The type of the job."""
-        return self._snapshot.type
+    __slots__ = ()
 
     @property
     def queue(self) -> str:
         """The queue of the job."""
         return self._snapshot.queue
-
-    @property
-    def state(self) -> str:
-        """The state's name, such as `available` or `completed`."""
-        return self._snapshot.state
 
     @property
     def attempt(self) -> int:
@@ -131,6 +103,8 @@ class JobHandle(Generic[R]):
     def _outcome(self) -> R:
         shown = self._snapshot
         if shown.state == "completed":
+            if is_encoded(shown.result):
+                raise CodecKeyUnknown("this process has no codec or key for the result")
             return cast(R, shown.result)
         kind = JobCancelled if shown.state == "cancelled" else JobFailed
         failed = kind(shown.id, shown.state, shown.error)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, Generic, ParamSpec, Self, TypeAlias, TypeVar, Unpack
 
+from ojs_tasks.arguments import joined, split
+from ojs_tasks.codecs.choices import Choice, choice_of
+from ojs_tasks.foreign_names import Calls
 from ojs_tasks.handle import JobHandle
 from ojs_tasks.ranges import ANY, Range, parse_range
 from ojs_tasks.signatures import Dropped, Signature
@@ -21,13 +24,13 @@ else:  # there this one alone knows functions that asgiref's markcoroutinefuncti
 P = ParamSpec("P")
 R = TypeVar("R")
 
-KEYWORDS: Final = "__kwargs__"  # marks the object of a call's keyword arguments
+VARIADIC: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 Errors: TypeAlias = tuple[type[BaseException], ...]
 
 
 @dataclass(eq=False)
-class Handler(Generic[P, R]):
+class Handler(Calls, Generic[P, R]):
     """A registered function: `SyncHandler`, or `AsyncHandler` for a coroutine function."""
 
     function: Callable[P, Any]
@@ -85,10 +88,10 @@ class Handler(Generic[P, R]):
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Return the JSON arguments of a call: positions, then one object of keywords if any."""
-        signature_of(self.function).bind(*args, **kwargs)
+        require_fit(self.function, self.type, args, kwargs)
         return joined(args, kwargs)
 
-    def run(self, args: list[Any]) -> Any:
+    def run(self, args: Sequence[Any]) -> Any:
         """Call the function with the JSON arguments of a job; async functions give a coroutine."""
         positions, keywords = split(args)
         call: Callable[..., Any] = self.function
@@ -118,16 +121,30 @@ def is_async(function: Callable[..., Any]) -> bool:
     return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
-def joined(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """Return the JSON arguments of a call: positions, then one object of keywords if any."""
-    return [*args, {KEYWORDS: kwargs}] if kwargs else list(args)
+def encryption_of(function: Callable[..., Any], *, names: bool | Sequence[str]) -> Choice:
+    """Return what `encrypt` chooses. Raises TypeError or ValueError for names of no parameters."""
+    parameters = signature_of(function).parameters
+    if isinstance(names, bool):
+        return choice_of(names, ())
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names) or not names:
+        raise TypeError("encrypt must be True, False or a list of names of parameters")
+    kinds = {name: one.kind for name, one in parameters.items()}
+    takes_any = inspect.Parameter.VAR_KEYWORD in kinds.values()
+    for name in names:
+        if kinds.get(name) in VARIADIC or (name not in kinds and not takes_any):
+            raise ValueError(f"encrypt names {name!r}, which is no parameter of the handler")
+    return choice_of(names, tuple(parameters))
 
 
-def split(args: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Return the positions and the keywords of JSON arguments."""
-    if args and isinstance(args[-1], dict) and args[-1].keys() == {KEYWORDS}:
-        return args[:-1], args[-1][KEYWORDS]
-    return args, {}
+def require_fit(
+    function: Callable[..., Any], job_type: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Raise TypeError for arguments that a function does not accept; it names the type of job."""
+    signature = signature_of(function)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as problem:
+        raise TypeError(f"job {job_type!r}: {problem}: it takes {signature}") from None
 
 
 @lru_cache(maxsize=4096)

@@ -4,7 +4,8 @@
 `ojs_tasks.local` stores jobs in its database. Both have the methods of the protocol `Server`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import import_module
@@ -14,8 +15,12 @@ from ojs_tasks.exceptions import NoServer
 from ojs_tasks.flows import WorkflowSnapshot
 
 LOCAL: Final = "ojs_tasks.local.server"  # has LocalServer()
-LOCAL_CHECK: Final = "ojs_tasks.local.check"  # has check(draft), check_schedule(body)
+LOCAL_CHECK: Final = "ojs_tasks.local.check"  # has check(draft)
+LOCAL_SCHEDULES: Final = "ojs_tasks.local.check_schedules"  # has check_schedule(body)
 REMOTE: Final = "ojs_tasks.remote.server"  # has RemoteServer(settings)
+CODED: Final = "ojs_tasks.codecs.server"  # has CodedServer(server, coding)
+CODING: Final = "ojs_tasks.codecs.configured"  # has coding()
+REMOTE_SETTINGS: Final = "ojs_tasks.remote.settings"
 APPS: Final = frozenset({"jobs", "jobs.apps.JobsConfig"})  # entries of INSTALLED_APPS
 
 Draft: TypeAlias = Mapping[str, Any]  # an envelope as PUSH takes it
@@ -143,6 +148,7 @@ class Server(Protocol):
 
 
 _chosen: Server | None = None  # by `use`
+_stand_in: tuple[Server, bool] | None = None  # of a test, and whether it is in this database
 _made: dict[str, Server] = {}  # by the value of the setting SERVER, "" for the local one
 
 
@@ -152,15 +158,47 @@ def use(chosen: Server | None) -> None:
     _chosen = chosen
 
 
+@contextmanager
+def standing_in(stand_in: Server, *, is_local: bool) -> Iterator[None]:
+    """Use a server of a test in the place of every other one within the context.
+
+    `is_local`: it stores jobs in the database of this process.
+    """
+    global _stand_in  # noqa: PLW0603 - one server per process
+    before = _stand_in
+    _stand_in = stand_in, is_local
+    try:
+        yield
+    finally:
+        _stand_in = before
+
+
+def stand_in(*, remote: bool) -> Server | None:
+    """Return the server of a test that takes the place of a local, or remote, one; or None."""
+    if _stand_in is None or (remote and _stand_in[1]):
+        return None  # other servers than that of the database are out of its reach
+    return _stand_in[0]
+
+
 def server() -> Server:
     """Return the server of this process. Raises NoServer if there is none."""
+    if _stand_in is not None:
+        return _stand_in[0]
     if _chosen is not None:
         return _chosen
     options = settings()
     address = str(options.get("SERVER") or "")
     if address not in _made:
-        _made[address] = _remote(options) if address else _local()
+        _made[address] = with_codecs(_remote(options) if address else _local())
     return _made[address]
+
+
+def with_codecs(made: Server) -> Server:
+    """Return a server that encodes jobs before this one stores them, if the project has codecs."""
+    if not settings().get("CODECS"):
+        return made
+    coded: Server = import_module(CODED).CodedServer(made, import_module(CODING).coding())
+    return coded
 
 
 def settings() -> Mapping[str, Any]:
@@ -171,11 +209,18 @@ def settings() -> Mapping[str, Any]:
 
 def is_local() -> bool:
     """Return whether this process has the server's apps and stores jobs itself."""
+    if _stand_in is not None:
+        return _stand_in[1]
     return (
         _chosen is None
         and not settings().get("SERVER")
         and not APPS.isdisjoint(getattr(_django(), "INSTALLED_APPS", ()))
     )
+
+
+def is_debug() -> bool:
+    """Return whether the settings of this process are those of a developer."""
+    return bool(getattr(_django(), "DEBUG", False))
 
 
 def check(draft: Draft) -> None:
@@ -190,10 +235,17 @@ def check(draft: Draft) -> None:
 def check_schedule(body: Draft) -> None:
     """Check a schedule in code, where the server's rules are in this process.
 
-    Raises the server's refusal.
+    Raises the server's refusal, or NoServer if the package `scheduling` is that of the project.
     """
-    if is_local():
-        import_module(LOCAL_CHECK).check_schedule(body)
+    if not is_local():
+        return
+    try:
+        rules = import_module(LOCAL_SCHEDULES)
+    except ModuleNotFoundError as problem:
+        raise NoServer(
+            f"schedules need the app 'scheduling' of the server: {problem}; see `manage.py check`"
+        ) from None
+    rules.check_schedule(body)
 
 
 def project() -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeAlias, TypeVar, Unpack
 
+from ojs_tasks.foreign_names import Calls
 from ojs_tasks.handle import JobHandle
 from ojs_tasks.server import Draft, Snapshot, server
 from ojs_tasks.term_types import Terms
@@ -16,7 +17,7 @@ R = TypeVar("R", covariant=True)  # noqa: PLC0105 - the result, as in handlers.p
 Dropped: TypeAlias = Any
 
 
-class Work(Generic[R]):
+class Work(Calls, Generic[R]):
     """A step of a workflow: a signature, or another workflow."""
 
     body: Mapping[str, Any]  # as a request names the step

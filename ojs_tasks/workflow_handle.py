@@ -6,56 +6,30 @@ from typing import Any, Generic, TypeVar, cast
 from ojs_tasks.exceptions import JobCancelled, JobFailed, WorkflowCancelled, WorkflowFailed
 from ojs_tasks.flows import StepSnapshot, WorkflowProgress, WorkflowSnapshot
 from ojs_tasks.handle import in_seconds, rebuilt
+from ojs_tasks.handles import Handle
 from ojs_tasks.server import server
 from ojs_tasks.times import Span
 
 R = TypeVar("R", covariant=True)  # noqa: PLC0105 - the result, as in handlers.py
 
 
-class WorkflowHandle(Generic[R]):
+class WorkflowHandle(Handle[WorkflowSnapshot], Generic[R]):
     """A workflow on the server; `R` is the type of its result.
 
     Its properties are those of the latest look at the server: `refresh` looks again.
     """
 
-    __slots__ = ("_ended", "_snapshot")
+    __slots__ = ("_ended",)
 
     def __init__(self, snapshot: WorkflowSnapshot) -> None:
         """Begin with the state that the server showed."""
-        self._snapshot = snapshot
+        super().__init__(snapshot)
         self._ended: WorkflowSnapshot | None = None  # with results
-
-    def __repr__(self) -> str:
-        """Return kind, id and state."""
-        return f"<WorkflowHandle {self.type} {self.id} {self.state}>"
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether both are the same workflow."""
-        return isinstance(other, WorkflowHandle) and other.id == self.id
-
-    def __hash__(self) -> int:
-        """Return a hash of the id."""
-        return hash(self.id)
-
-    @property
-    def id(self) -> str:
-        """The id of the workflow."""
-        return self._snapshot.id
-
-    @property
-    def type(self) -> str:
-        """The kind: chain, group or batch."""
-        return self._snapshot.type
 
     @property
     def name(self) -> str:
         """The name; empty without one."""
         return self._snapshot.name
-
-    @property
-    def state(self) -> str:
-        """One of running, completed, failed and cancelled."""
-        return self._snapshot.state
 
     @property
     def progress(self) -> WorkflowProgress:

@@ -29,7 +29,7 @@ class CronEntryAdmin(ReadOnly):
     console_page = "cron"
     actions = ("run_now", "pause", "resume")
 
-    @admin.action(description="Run the chosen schedules now")
+    @admin.action(description="Run the selected schedules now")
     def run_now(self, request: HttpRequest, queryset: QuerySet[models.CronEntry]) -> None:
         """Enqueue a job of each chosen schedule now."""
 
@@ -37,14 +37,14 @@ class CronEntryAdmin(ReadOnly):
             with audited(who, "cron.trigger", str(row.pk)):
                 trigger(row.name, who, tenant=row.tenant, check=_allow)
 
-        each(request, queryset, run, "schedules made a job")
+        each(request, queryset, run, "schedules created a job")
 
-    @admin.action(description="Pause the chosen schedules")
+    @admin.action(description="Pause the selected schedules")
     def pause(self, request: HttpRequest, queryset: QuerySet[models.CronEntry]) -> None:
         """Pause the chosen schedules; they make no jobs."""
         self._switch(request, queryset, enabled=False)
 
-    @admin.action(description="Resume the chosen schedules")
+    @admin.action(description="Resume the selected schedules")
     def resume(self, request: HttpRequest, queryset: QuerySet[models.CronEntry]) -> None:
         """Resume the chosen schedules; they make jobs at their times."""
         self._switch(request, queryset, enabled=True)

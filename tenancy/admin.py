@@ -80,7 +80,7 @@ class TenantAdmin(Permitted):
         return [
             (None, {"fields": [*shown, *members]}),
             ("Limits", {"fields": list(LIMITS)}),
-            ("Why", {"fields": ["reason"]}),
+            ("Reason", {"fields": ["reason"]}),
         ]
 
     def save_model(
@@ -111,12 +111,12 @@ class TenantAdmin(Permitted):
         for row in queryset:
             self.delete_model(request, row)
 
-    @admin.action(description="Suspend the chosen tenants")
+    @admin.action(description="Suspend the selected tenants")
     def suspend(self, request: HttpRequest, queryset: QuerySet[models.Tenant]) -> None:
         """Suspend tenants: refuse their new jobs and start none."""
         self._set(request, queryset, Standing.SUSPENDED)
 
-    @admin.action(description="Resume the chosen tenants")
+    @admin.action(description="Resume the selected tenants")
     def resume(self, request: HttpRequest, queryset: QuerySet[models.Tenant]) -> None:
         """Resume suspended tenants."""
         self._set(request, queryset, Standing.ACTIVE)

@@ -27,12 +27,12 @@ LEFT: Final = SHOWN | {"tenant_id", "id", "state", "limits"}  # read-only, or en
 # label, and the meaning of an empty field
 WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "name": ("Name", ""),
-    "fairness_weight": ("Weight in the shares", "as pools have it, else 1"),
-    "priority_boost": ("Added to the priority of its jobs", "0"),
-    "quota_mode": ("Jobs beyond a limit are", ""),
-    "isolation": ("Isolation", "as in the settings"),
+    "fairness_weight": ("Fairness weight", "weight of the pool, else 1"),
+    "priority_boost": ("Priority boost", "0"),
+    "quota_mode": ("Jobs over a limit are", ""),
+    "isolation": ("Isolation", "server default"),
     "max_concurrency": ("Active jobs", "unlimited"),
-    RATE: ("New jobs in a period", "unlimited"),
+    RATE: ("New jobs per period", "unlimited"),
     PERIOD: ("Period", EVERY),
     "max_queue_depth": ("Available and scheduled jobs", "unlimited"),
     "max_scheduled": ("Scheduled jobs", "unlimited"),
@@ -94,7 +94,7 @@ _Fields = type("_Fields", (forms.ModelForm,), {**MEMBERS, **LIMITS})
 
 # limits that can be set one by one
 LABELS: Final = {
-    name: "New jobs a minute" if name == RATE else str(field.label)
+    name: "New jobs per minute" if name == RATE else str(field.label)
     for name, field in LIMITS.items()
     if name != PERIOD
 }

@@ -22,12 +22,12 @@ class SubscriptionAdmin(ReadOnly):
     ordering = ("url", "id")
     actions = ("switch_on", "switch_off")
 
-    @admin.action(description="Switch the chosen subscriptions on")
+    @admin.action(description="Enable the selected subscriptions")
     def switch_on(self, request: HttpRequest, queryset: QuerySet[models.Subscription]) -> None:
         """Deliver events from now on."""
         self._switch(request, queryset, active=True)
 
-    @admin.action(description="Switch the chosen subscriptions off")
+    @admin.action(description="Disable the selected subscriptions")
     def switch_off(self, request: HttpRequest, queryset: QuerySet[models.Subscription]) -> None:
         """Deliver no events that happen before the subscriptions are switched on again."""
         self._switch(request, queryset, active=False)
@@ -56,7 +56,7 @@ class DeliveryAdmin(ReadOnly):
     console_page = "delivery"
     actions = ("send_again",)
 
-    @admin.action(description="Send the chosen deliveries again")
+    @admin.action(description="Send the selected deliveries again")
     def send_again(self, request: HttpRequest, queryset: QuerySet[models.Delivery]) -> None:
         """Try the deliveries again at once."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import APIRequestContext, Page
 
-QUEUE, TYPE = "invoices", "invoice.render"
+QUEUE, TYPE = "letters", "letter.render"
 JOBS = 80
 NOBODY = "http://127.0.0.1:9"
 RULES = {
@@ -48,6 +48,10 @@ def _jobs(send: Any) -> None:
     send("POST", "jobs", {"type": "salary.transfer", "args": [{"account": "DE00 1234"}],
                           "meta": {"data_classification": "confidential"},
                           "options": {"queue": "payroll"}})  # fmt: skip
+    encoded = {"ojs_encoded": True, "encoding": "gzip/plain+binary/encrypted", "data": "AZ3kQw=="}
+    meta = {"ojs.codec.encodings": ["gzip/plain", "binary/encrypted"], "ojs.codec.key_id": "2026"}
+    send("POST", "jobs", {"type": "card.charge", "args": [encoded], "meta": meta,
+                          "options": {"queue": "cards"}})  # fmt: skip
 
 
 def _federation(send: Any, root: str) -> None:
@@ -60,14 +64,14 @@ def _federation(send: Any, root: str) -> None:
 
 def _by_hand(page: Page) -> None:
     page.goto("webhooks/")
-    if page.get_by_text("Nobody is subscribed yet").count():
+    if page.get_by_text("No subscription yet").count():
         page.get_by_label("URL").fill("https://hooks.example.org/jobs")
         page.get_by_label("Events").fill("job.failed")
         page.get_by_role("button", name="Subscribe").click()
     page.goto("rate-limits/")
     form = page.locator("#override")
     form.get_by_label("Key").fill("type:mail.send")
-    form.get_by_label("At once").fill("40")
+    form.get_by_label("Active jobs").fill("40")
     form.get_by_role("button", name="Override").click()
     page.goto("operations/new/?verb=export&state=completed")
     page.get_by_role("button", name="Export jobs").click()
@@ -79,10 +83,10 @@ def _by_hand(page: Page) -> None:
     page.get_by_role("button", name="Simulate").click()
     page.locator(".compared canvas").first.wait_for()
     page.goto("api-keys/")
-    if page.get_by_text("No key opens anything").count():
+    if page.get_by_text("No API key yet").count():
         form = page.locator("#new")
         form.get_by_label("Name").fill("billing service")
-        form.get_by_role("button", name="Make key").click()
+        form.get_by_role("button", name="Create key").click()
 
 
 def _sent(api: APIRequestContext, method: str, url: str, body: Any) -> Any:

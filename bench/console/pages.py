@@ -30,6 +30,7 @@ PLACES: Mapping[str, Mapping[str, str]] = {
     },
     "job_retry": {"dead": "SELECT max(id::text) FROM ojs_finished WHERE kind = 9"},
     # the job's own page answers, because no job is classified
+    "job_decode": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
     "job_arguments": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
     "job_clone": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
     "queue": {"": "SELECT 'queue-1'"},
@@ -48,6 +49,7 @@ PLACES: Mapping[str, Mapping[str, str]] = {
     "version_touched": {"": "SELECT 'type-0'"},
     "rules_edit": {"": "SELECT 'type-0'"},
     "schema": {"": "SELECT 'type-0'"},
+    "type": {"": "SELECT 'type-0'", "rare": "SELECT min(type) FROM ojs_total"},
     "delivery": {"": "SELECT max(id) FROM ojs_webhook_delivery"},
     "workflow": {
         "running": "SELECT max(id::text) FROM ojs_workflow WHERE state = 1",
@@ -61,6 +63,10 @@ PLACES: Mapping[str, Mapping[str, str]] = {
 }
 # filters of a page: by field, the values, each alone
 FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "overview": {"range": ("15m", "6h", "24h", "7d", "30d", "90d")},
+    "types": {
+        "range": ("6h", "24h", "7d", "30d", "90d"), "name": ("type-1", NOTHING), "sort": ("rate",),
+    },
     "queues": {"name": ("queue-1", NOTHING), "after": ("queue-2",)},
     "region_adopt": {"queue": ("queue-1", NOTHING)},
     "events": {
@@ -78,7 +84,7 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "crons": {"name": ("schedule-99", NOTHING), "after": ("schedule-5",)},
     "pools": {"page": ("2",)},
     "tenants": {
-        "name": ("tenant-19", NOTHING), "state": ("suspended",), "loud": ("1",), "sort": ("id",),
+        "name": ("tenant-19", NOTHING), "state": ("suspended",), "noisy": ("1",), "sort": ("id",),
     },
     "versions": {"type": ("type-1", NOTHING), "page": ("2",)},
     "version_removal": {"remove": ("1.x", "<2.0", NOTHING)},
@@ -105,6 +111,7 @@ OF_JOBS: Mapping[str, tuple[str, ...]] = {
     "version": ("2.0", NOTHING),
     "priority": ("5", "99"),
     "by": ("ended",),
+    "zone": ("Europe/Berlin",),
     "since": ("2h", "6d"),
     "until": ("2h", "6d"),
     "args": ("customer4711", NOTHING),

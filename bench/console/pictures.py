@@ -37,6 +37,7 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "job_retry": ("jobs/?state=discarded", "#live tbody th a"),
     "job_clone": ("jobs/?state=completed", "#live tbody th a"),
     "job_arguments": ("jobs/?queue=payroll", "#live tbody th a"),
+    "job_decode": ("jobs/?queue=cards", "#live tbody th a"),
     "operations": "operations/",
     "operation_new": "operations/new/?verb=retry&dead=1",
     "operation": ("operations/", "tbody th a"),
@@ -69,6 +70,8 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "tenant_new": "new-tenant/",
     "tenant": ("tenants/", "tbody th a"),
     "tenant_edit": ("tenants/", "tbody th a"),
+    "types": "types/",
+    "type": ("types/", "tbody th a"),
     "versions": "versions/",
     "versions_of_type": ("versions/", "tbody th a"),
     "version_removal": ("versions/", "tbody th a"),
@@ -84,6 +87,7 @@ PAGES: dict[str, str | tuple[str, str]] = {
 }
 # relative path from the page behind the link
 BEHIND = {"job_retry": "retry/", "job_clone": "clone/", "job_arguments": "arguments/",
+          "job_decode": "decode/",
           "cron_edit": "edit/", "pool_edit": "edit/", "tenant_edit": "edit/",
           "version_removal": "removal/", "version_touched": "touched/",
           "rules_edit": "rules/"}  # fmt: skip

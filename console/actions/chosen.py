@@ -25,7 +25,7 @@ def _on_chosen(verb: Verb) -> Run:
     def run(form: QueryDict, who: Caller) -> str:
         ids = list(dict.fromkeys(form.getlist("id")))
         if not ids:
-            raise InvalidRequest("no job is chosen: check the boxes of some")
+            raise InvalidRequest("no job is selected: select at least one row")
         if len(ids) > SIZE:
             raise InvalidRequest.field("id", f"may name at most {SIZE} jobs", len(ids))
         return _outcome(verb, *operate.some(verb, ids, who))
@@ -40,8 +40,8 @@ def _outcome(verb: Verb, done: list[str], why: Mapping[str, str]) -> str:
     if not why:
         return text
     states = sorted(set(why.values()))
-    reasons = ", ".join(state.replace("not_found", "no longer there") for state in states)
-    return f"{text} {len(why)} left as {'it was' if len(why) == 1 else 'they were'}: {reasons}."
+    reasons = ", ".join(state.replace("not_found", "deleted") for state in states)
+    return f"{text} {len(why)} unchanged, because of the state: {reasons}."
 
 
 _CHOSEN: Final = {

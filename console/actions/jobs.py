@@ -37,5 +37,5 @@ def _delete(form: QueryDict, who: Caller) -> str:
 ACTIONS: Final = (
     Action("retry", "jobs.change", _retry, "Retry"),
     Action("cancel", "jobs.change", _cancel, "Cancel", "danger", "Cancel this job?"),
-    Action("delete", "jobs.delete", _delete, "Delete", "danger", "Delete this job for good?"),
+    Action("delete", "jobs.delete", _delete, "Delete", "danger", "Delete this job permanently?"),
 )

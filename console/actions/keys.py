@@ -14,12 +14,12 @@ def _revoke(form: QueryDict, who: Caller) -> str:
     prefix = form.get("id", "").replace("\x00", "")
     if not api_keys.revoke(prefix, who):
         raise NotFound.of("API key", prefix)
-    return "The key is revoked: it opens nothing any more."
+    return "The key is revoked. The server refuses it from now on."
 
 
 ACTIONS: Final = (
     Action(
         "key-revoke", "keys.change", _revoke, "Revoke", "danger",
-        "Revoke this key for good? Its users are locked out within seconds.",
+        "Revoke this key permanently? The server refuses it within seconds.",
     ),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from scheduling.services import pools
 def _delete(form: QueryDict, who: Caller) -> str:
     name = form.get("id", "")
     pools.delete(name, who, force=form.get("force") == "1")
-    return f"Pool {name} is deleted: no policy governs its workers, and its queues are open to all."
+    return f"Pool {name} is deleted. Its queues are open to all workers."
 
 
 ACTIONS: Final = (

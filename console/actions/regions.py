@@ -20,42 +20,40 @@ def _probe(form: QueryDict, who: Caller) -> str:
     route.probe_all([region], registry().configured)
     found = configure.find(region).health
     if found.breaker == State.OPEN:
-        return f"Region {region} was not asked: its circuit breaker is open."
+        return f"Region {region} was not probed: its circuit breaker is open."
     return f"Region {region} is {found.status}."
 
 
 def _open(form: QueryDict, who: Caller) -> str:
     breakers.force(form.get("id", ""), State.OPEN, who)
-    return (
-        f"The breaker of {form.get('id', '')} is open until it is closed here: no job goes there."
-    )
+    return f"The breaker of {form.get('id', '')} is open. No job goes there until it is closed."
 
 
 def _close(form: QueryDict, who: Caller) -> str:
     breakers.force(form.get("id", ""), State.CLOSED, who)
-    return f"The breaker of {form.get('id', '')} is closed: it is asked again."
+    return f"The breaker of {form.get('id', '')} is closed. The region gets jobs again."
 
 
 def _drain(form: QueryDict, who: Caller) -> str:
     configure.set_drain(form.get("id", ""), who, drain=True)
-    return f"Region {form.get('id', '')} drains: no new job goes there, those it has stay."
+    return f"Region {form.get('id', '')} drains. It gets no new jobs; its stored jobs stay."
 
 
 def _undrain(form: QueryDict, who: Caller) -> str:
     configure.set_drain(form.get("id", ""), who, drain=False)
-    return f"Region {form.get('id', '')} takes jobs again."
+    return f"Region {form.get('id', '')} gets new jobs again."
 
 
 ACTIONS: Final = (
     Action("region-probe", "regions.operate", _probe, "Probe"),
     Action(
         "region-open", "regions.operate", _open, "Open breaker",
-        ask="Send nothing to this region until its breaker is closed here?",
+        ask="Open the breaker? No job goes to this region until an operator closes it.",
     ),
     Action("region-close", "regions.operate", _close, "Close breaker", "primary"),
     Action(
         "region-drain", "regions.operate", _drain, "Drain",
-        ask="Route no new jobs to this region?",
+        ask="Drain this region? The router sends it no new jobs.",
     ),
     Action("region-undrain", "regions.operate", _undrain, "Undrain", "primary"),
 )  # fmt: skip

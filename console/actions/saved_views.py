@@ -11,11 +11,11 @@ from jobs.domain.access.caller import Caller
 
 def _save(form: QueryDict, who: Caller) -> str:
     view = saved.save(form, who)
-    return f"“{view.name}” is saved{' for everybody' if view.is_shared else ''}."
+    return f"“{view.name}” is saved{' and shared with all users' if view.is_shared else ''}."
 
 
 def _delete(form: QueryDict, who: Caller) -> str:
-    return f"“{saved.delete(form.get('id', ''), who)}” is forgotten."
+    return f"“{saved.delete(form.get('id', ''), who)}” is deleted."
 
 
 ACTIONS: Final = (

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Final
 
-from django.apps import apps
-
 from console.actions.action import Action
+from ojs_tasks.installed import has_app
 
 # the app that the actions of a module need; empty: the core
 MODULES: Final = {
@@ -29,7 +28,7 @@ MODULES: Final = {
 
 def _installed() -> Iterator[Action]:
     for module, app in MODULES.items():
-        if not app or apps.is_installed(app):
+        if not app or has_app(app):
             yield from import_module(f"console.actions.{module}").ACTIONS
 
 

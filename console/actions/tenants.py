@@ -20,19 +20,19 @@ from tenancy.services.tenant_cache import limits_of
 def _suspend(form: QueryDict, who: Caller) -> str:
     name = _id(form)
     tenants.set_standing(name, Standing.SUSPENDED, who, reason=_reason(form))
-    return f"Tenant {name} is suspended: new jobs are refused and none starts; running ones go on."
+    return f"Tenant {name} is suspended. New jobs are refused; only running jobs continue."
 
 
 def _resume(form: QueryDict, who: Caller) -> str:
     name = _id(form)
     tenants.set_standing(name, Standing.ACTIVE, who, reason=_reason(form))
-    return f"Tenant {name} goes on."
+    return f"Tenant {name} is resumed."
 
 
 def _release(form: QueryDict, who: Caller) -> str:
     name = _id(form)
     throttles.release(name, actor=who, reason=_reason(form))
-    return f"Tenant {name} is not throttled, nor will it be by itself for a while."
+    return f"Tenant {name} is no longer throttled, and will not be throttled again for a while."
 
 
 def _limit(form: QueryDict, who: Caller) -> str:
@@ -51,7 +51,7 @@ def _delete(*, force: bool) -> Run:
     def run(form: QueryDict, who: Caller) -> str:
         name = _id(form)
         tenants.delete(name, who, force=force, reason=_reason(form))
-        return f"Tenant {name} is deleted; jobs that have ended keep its id."
+        return f"Tenant {name} is deleted. Ended jobs keep its id."
 
     return run
 

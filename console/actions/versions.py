@@ -28,12 +28,12 @@ def _promote(form: QueryDict, who: Caller) -> str:
 
 def _pause(form: QueryDict, who: Caller) -> str:
     row = routing.pause(_type(form), who, is_paused=True, revision=_revision(form))
-    return f"The plan of {row.type} is paused: shares stay as they are."
+    return f"The plan of {row.type} is paused. The shares do not change."
 
 
 def _resume(form: QueryDict, who: Caller) -> str:
     row = routing.pause(_type(form), who, is_paused=False, revision=_revision(form))
-    return f"The plan of {row.type} goes on: its present step begins anew."
+    return f"The plan of {row.type} is resumed. Its current step starts over."
 
 
 def _roll_back(form: QueryDict, who: Caller) -> str:
@@ -43,7 +43,7 @@ def _roll_back(form: QueryDict, who: Caller) -> str:
 
 def _delete(form: QueryDict, who: Caller) -> str:
     routing.delete(_type(form), who, revision=_revision(form))
-    return f"The rules of {_type(form)} are removed: its jobs go by their own versions."
+    return f"The rules of {_type(form)} are removed. Its jobs use the version they name."
 
 
 ACTIONS: Final = (
@@ -53,18 +53,18 @@ ACTIONS: Final = (
     ),
     Action(
         "routing-pause", "routing.operate", _pause, "Pause",
-        ask="Pause the plan? Shares stay as they are.",
+        ask="Pause the plan? The shares do not change until you resume it.",
     ),
     Action(
         "routing-resume", "routing.operate", _resume, "Resume",
-        ask="Let the plan go on? Its present step begins anew.",
+        ask="Resume the plan? Its current step starts over.",
     ),
     Action(
         "routing-rollback", "routing.operate", _roll_back, "Roll back", "danger",
-        "Send all jobs to the next lower version than the newest?",
+        "Roll back? All jobs go to the next lower version.",
     ),
     Action(
         "routing-delete", "routing.delete", _delete, "Remove rules", "danger",
-        "Remove the rules? Jobs go by their own versions then.",
+        "Remove the rules? Jobs then use the version they name.",
     ),
 )  # fmt: skip

@@ -30,12 +30,12 @@ def _switch(form: QueryDict, who: Caller) -> str:
     with audited(who, "webhook.changed", str(found.id)) as data:
         changed = subscriptions.change(found.id, who.tenant, {"active": not found.active})
         data["active"] = changed.active
-    return f"{changed.url} is switched {'on' if changed.active else 'off'}."
+    return f"{changed.url} is {'enabled' if changed.active else 'disabled'}."
 
 
 def _delete(form: QueryDict, who: Caller) -> str:
     subscriptions.delete(form.get("id", ""), who.tenant)
-    return "The subscription is deleted; its open deliveries are cancelled."
+    return "The subscription is deleted. Its open deliveries are cancelled."
 
 
 def _rotate(form: QueryDict, who: Caller) -> Secret:
@@ -47,7 +47,7 @@ def _test(form: QueryDict, who: Caller) -> str:
     found = subscriptions.show(form.get("id", ""), who.tenant)
     record(who, "webhook.tested", str(found.id))  # sending takes long: no transaction around it
     answer = send_test(found)
-    result = f"answered {answer.status}" if answer.status else f"gave no answer: {answer.error}"
+    result = f"answered {answer.status}" if answer.status else f"sent no response: {answer.error}"
     return f"{found.url} {result} after {answer.took_ms} ms."
 
 
@@ -57,14 +57,14 @@ def _retry(form: QueryDict, who: Caller) -> str:
 
 ACTIONS: Final = (
     Action("webhook-create", "webhooks.configure", _create),
-    Action("webhook-switch", "webhooks.operate", _switch, "Switch off"),
+    Action("webhook-switch", "webhooks.operate", _switch, "Disable"),
     Action(
         "webhook-delete", "webhooks.delete", _delete, "Delete", "danger",
-        "Delete this subscription?", audit="webhook.deleted",
+        "Delete this subscription? Its open deliveries are cancelled.", audit="webhook.deleted",
     ),
     Action(
         "webhook-rotate", "webhooks.operate", _rotate, "New secret",
-        ask="Make a new secret? The one before signs, too, for a day.",
+        ask="Create a new secret? The server also signs with the old secret for a day.",
         audit="webhook.secret_rotated",
     ),
     Action("webhook-test", "webhooks.operate", _test, "Test"),

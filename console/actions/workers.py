@@ -20,13 +20,13 @@ def _remove(form: QueryDict, who: Caller) -> str:
     name = form.get("id", "")
     returned = workers.remove(name, force=False)
     record(who, "worker.removed", name, data={"returned_jobs": returned})
-    return f"Worker {name} is forgotten, and {returned} jobs are available again."
+    return f"Worker {name} is removed. {returned} jobs are available again."
 
 
 def _direct(verb: str) -> Run:
     def run(form: QueryDict, _who: Caller) -> str:
         name = workers.direct(form.get("id", ""), verb).name.lower()
-        return f"Worker {form.get('id', '')} hears “{name}” with its next heartbeat."
+        return f"Worker {form.get('id', '')} gets the directive “{name}” with its next heartbeat."
 
     return run
 
@@ -38,30 +38,30 @@ def _maintain(form: QueryDict, who: Caller) -> str:
     maintenance.start(
         who, reason=who.reason, duration_ms=int(minutes) * 60_000 if minutes else None
     )
-    return "Maintenance is on: no job starts until it ends."
+    return "Maintenance is on. No job starts until it ends."
 
 
 def _end_maintenance(_form: QueryDict, who: Caller) -> str:
     maintenance.end(who)
-    return "Maintenance is over: jobs start again."
+    return "Maintenance has ended. Jobs start again."
 
 
 ACTIONS: Final = (
     Action(
-        "remove-worker", "workers.direct", _remove, "Forget", "danger",
-        "Forget this worker and give its jobs back?",
+        "remove-worker", "workers.direct", _remove, "Remove", "danger",
+        "Remove this worker? Its jobs become available again.",
     ),
     Action(
         "quiet", "workers.direct", _direct("quiet"), "Quiet",
-        ask="Let this worker take no new jobs?", audit="worker.quiet",
+        ask="Quiet this worker? It takes no new jobs until you resume it.", audit="worker.quiet",
     ),
     Action(
         "unquiet", "workers.direct", _direct("resume"), "Resume",
-        ask="Let this worker take jobs again?", audit="worker.resume",
+        ask="Resume this worker? It takes jobs again.", audit="worker.resume",
     ),
     Action(
         "terminate", "workers.direct", _direct("terminate"), "Terminate", "danger",
-        "Tell this worker to finish and exit?", audit="worker.terminate",
+        "Terminate this worker? It finishes its jobs and exits.", audit="worker.terminate",
     ),
     Action("maintain", "maintenance.set", _maintain),
     Action(

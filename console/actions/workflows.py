@@ -16,13 +16,13 @@ def _cancel(form: QueryDict, who: Caller) -> str:
     if who.tenant is not None and flow(name).tenant != who.tenant:
         raise NotFound.of("workflow", name)
     done = cancel(name, who.name)
-    return f"The workflow is cancelled with {done.steps_cancelled} steps; active jobs finish."
+    return f"The workflow is cancelled, with {done.steps_cancelled} steps. Active jobs finish."
 
 
 ACTIONS: Final = (
     Action(
         "cancel-workflow", "workflows.cancel", _cancel, "Cancel", "danger",
-        "Cancel this workflow? Active jobs finish, nothing else begins.",
+        "Cancel this workflow? Active jobs finish; no further step starts.",
         audit="workflow.cancelled",
     ),
 )  # fmt: skip

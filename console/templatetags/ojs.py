@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
 import orjson
 from django import template
-from django.apps import apps
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -18,16 +17,17 @@ from console.columns import COLUMNS, since
 from console.failure_groups import Group
 from console.filters import JobFilter
 from console.models import Operation
-from console.times import NOTHING, clock, in_zone, local, span
+from console.times import NOTHING, age, average, clock, in_zone, local, span
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.models import DEFAULT_TENANT
 from jobs.services.operate.queues import QueueStats
 from jobs.services.workers.heartbeat import Standing
 from jobs.services.workers.workers import WorkerRow
+from ojs_tasks.installed import has_app
 
 register = template.Library()
-for of_time in (clock, local, in_zone, span):
+for of_time in (age, average, clock, local, in_zone, span):
     register.filter(of_time)
 
 # job states with the same colour as the states of operations
@@ -35,6 +35,13 @@ OPERATION_TONES = {
     "running": "active", "done": "completed", "stopped": "cancelled", "failed": "discarded",
 }  # fmt: skip
 LONGEST = 200  # characters of a fact in a table
+CRON_REASONS = {
+    "overlap_skip": "skipped: the previous run was live",
+    "dst_skip": "skipped: the clock change left out this time",
+    "duplicate": "skipped: an equal unique job exists",
+    "dropped": "dropped by a middleware",
+    "error": "failed: unexpected error",
+}
 
 
 @register.filter
@@ -55,6 +62,28 @@ def number(value: int) -> str:
     return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
+@register.filter
+def facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """List the facts of an audit entry as names and texts, without unset ones."""
+    return [
+        (name.replace("_", " "), _said(value))
+        for name, value in data.items()
+        if value not in (None, "", [], {})
+    ]
+
+
+def _said(value: Any) -> str:
+    """Write a value of JSON as text: lists by comma, members as `name value`."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {text}" for name, text in facts(value))
+    if isinstance(value, list):
+        mark = "; " if any(isinstance(one, Mapping) for one in value) else ", "
+        return mark.join(_said(one) for one in value)
+    return "none" if value is None else str(value)
+
+
 @register.simple_tag
 def share(part: float) -> str:
     """Show a fraction as percent, with one decimal."""
@@ -73,16 +102,12 @@ def as_json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-@register.filter
-def by_time(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Turn the columns of a chart into rows, latest first, without rows of zeros."""
-    columns = [one["values"] for one in data["series"]]
-    rows = zip(data["at"], zip(*columns, strict=True), strict=True)
-    return [
-        {"at": datetime.fromtimestamp(at, UTC), "values": values}
-        for at, values in reversed(list(rows))
-        if any(values)
-    ]
+@register.simple_tag
+def in_unit(value: float | None, unit: str) -> str:
+    """Show a value of a chart: a duration if `unit` is ms, else a number."""
+    if value is None:
+        return NOTHING
+    return span(value) if unit == "ms" else number(round(value))
 
 
 @register.filter
@@ -144,9 +169,8 @@ def _bar(part: float, name: str, mark: str = "") -> SafeString:
 
 
 @register.simple_tag
-def band(low: float, high: float, rate: float, bound: float | None) -> SafeString:
-    """Show a rate within its interval and a mark at its bound, beside the words."""
-    most = min(1.0, max(high, 2 * (bound or 0), 0.01))
+def band(low: float, high: float, rate: float, bound: float | None, most: float) -> SafeString:
+    """Show a rate within its interval and a mark at its bound, on a scale from 0 to `most`."""
     drawn = [round(100 * one / most, 1) for one in (low, high - low, rate)]
     is_over = bound is not None and rate > bound
     return format_html(
@@ -164,7 +188,7 @@ def pool_link(name: str | None) -> SafeString | str:
     """Show the pool of a worker or job as a link to its page."""
     if not name:
         return NOTHING
-    if not apps.is_installed("scheduling"):
+    if not has_app("scheduling"):
         return name
     return format_html('<a href="{}">{}</a>', reverse("ojs_console:pool", args=[name]), name)
 
@@ -174,7 +198,7 @@ def tenant(name: str | None) -> SafeString | str:
     """Show a tenant as a link to its page; a dash for the default tenant."""
     if not name or name == DEFAULT_TENANT:
         return NOTHING
-    if not apps.is_installed("tenancy"):
+    if not has_app("tenancy"):
         return name
     return format_html('<a href="{}">{}</a>', reverse("ojs_console:tenant", args=[name]), name)
 
@@ -196,6 +220,12 @@ def tenant_tile(tenant_id: str, state: State, count: int) -> SafeString:
         number(count),
         state.value,
     )
+
+
+@register.filter
+def cron_reason(code: str | None) -> str:
+    """Say why an occurrence of a schedule made no job."""
+    return CRON_REASONS.get(code or "", (code or "").replace("_", " "))
 
 
 @register.filter

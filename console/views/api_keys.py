@@ -53,7 +53,7 @@ class ApiKeys(PageView):
         if not form.is_valid():
             return self.render_to_response(self.get_context_data(form=form), status=400)
         key, text = api_keys.create(form.new, caller_of(request))
-        return self._shown(text, f"Key {key.name} is made.")
+        return self._shown(text, f"Key {key.name} is created.")
 
     def _shown(self, text: str, message: str) -> HttpResponse:
         answer = self.render_to_response(self.get_context_data(secret=text, message=message))

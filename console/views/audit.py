@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from console.views.base import PageView
-from jobs.domain.wire.times import read_form_time
+from console.zones import read_time_in, zone_name
 from jobs.services.audit.audit import AuditFilter, page, recorded_actions
 
 SIZE = 50
@@ -19,18 +19,19 @@ class Audit(PageView):
     """Entries by action, actor, target, outcome and time, latest first."""
 
     template_name = "ojs/console/audit.html"
-    title = "Audit"
+    title = "Audit log"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read a page."""
-        given = {name: self._text(name) for name in (*NAMES, "outcome", "since", "until")}
+        given = {name: self._text(name) for name in (*NAMES, "outcome", "since", "until", "zone")}
+        given["zone"] = zone_name(given["zone"]) if given["since"] or given["until"] else ""
         place = self._text("before")
         before = int(place) if PLACE.fullmatch(place) else None
         wanted = AuditFilter(
             **{name: given[name] for name in NAMES},
             outcome=given["outcome"] if given["outcome"] in OUTCOMES else "",
-            since=_time(given["since"]),
-            until=_time(given["until"]),
+            since=_time(given["since"], given["zone"]),
+            until=_time(given["until"], given["zone"]),
         )
         found, following = page(wanted, before=before, size=SIZE)
         link = urlencode({name: value for name, value in given.items() if value})
@@ -53,9 +54,9 @@ class Audit(PageView):
         return self.request.GET.get(name, "").replace("\x00", "").strip()
 
 
-def _time(text: str) -> datetime | None:
-    """Read a time of a form, which means UTC; None for other text."""
+def _time(text: str, zone: str) -> datetime | None:
+    """Read a time of a form in the time zone that it names; None for other text."""
     try:
-        return read_form_time(text)
+        return read_time_in(text, zone)
     except ValueError:
         return None

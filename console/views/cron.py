@@ -98,5 +98,5 @@ class CronEdit(PageView):
         except OJSError as problem:
             shown = self.get_context_data(fields=fields, problem=str(problem), **kwargs)
             return self.render_to_response(shown, status=problem.status)
-        messages.success(request, f"Schedule {stored.name} is stored.")
+        messages.success(request, f"Schedule {stored.name} is saved.")
         return HttpResponseRedirect(reverse("ojs_console:cron", args=[stored.pk]))

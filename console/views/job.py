@@ -3,8 +3,9 @@
 from typing import Any
 
 import orjson
-from django.apps import apps
+from django.utils import timezone
 
+from console import gantt
 from console.one_job import OfOneJob
 from console.story import attempts, steps
 from jobs.api.wire.job_codec import encode_job
@@ -15,6 +16,8 @@ from jobs.domain.states import TERMINAL, State, state_of
 from jobs.services.audit.audit import done_to
 from jobs.services.dispatch.explain import explain
 from jobs.services.outcome.progress import progress_of
+from ojs_tasks.codecs.payload import has_encoded
+from ojs_tasks.installed import has_app
 
 ACTS, NAMED = 20, 8  # entries of the audit log, steps of a workflow before this step
 
@@ -29,6 +32,7 @@ class JobDetail(OfOneJob):
         job = self.found()
         timeline, is_longer = steps(job)
         state = state_of(job.state)
+        tried = attempts(job, timeline)
         return super().get_context_data(
             job=job,
             state=state.value,
@@ -38,20 +42,22 @@ class JobDetail(OfOneJob):
             is_dead=state is State.DISCARDED,
             timeline=timeline,
             is_longer=is_longer,
-            attempts=attempts(job, timeline),
+            attempts=tried,
+            bars=gantt.of_attempts(tried, timezone.now()),
             acts=done_to(job.id, "job", limit=ACTS),
             progress=progress_of(job),
             why=explain(job, self.tenant),
             workflow=_place_of(job),
             classified=classification(job),
+            is_encoded=has_encoded(orjson.loads(job.args)),
             envelope=orjson.dumps(encode_job(job)),
-            title=job.type,
+            title=f"{job.type} {job.id[-12:]}",
         )
 
 
 def _place_of(job: Job) -> Any:
     """Return the step of a job in its workflow, None without a workflow."""
-    if not job.watched or not apps.is_installed("workflows"):
+    if not job.watched or not has_app("workflows"):
         return None
     from workflows.services.explain import place_of  # noqa: PLC0415 - the app may be absent
 

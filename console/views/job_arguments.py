@@ -16,7 +16,6 @@ class JobArguments(OfOneJob):
     """Arguments, result and envelope of a job whose own page hides them."""
 
     template_name = "ojs/console/job_arguments.html"
-    title = "Arguments"
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show and record the data; redirect to the page of a job that hides nothing."""
@@ -27,5 +26,7 @@ class JobArguments(OfOneJob):
         classified.note(request, job)
         envelope = orjson.dumps(encode_job(job))
         return self.render_to_response(
-            self.get_context_data(job=job, word=word, envelope=envelope, **kwargs)
+            self.get_context_data(
+                job=job, word=word, envelope=envelope, title=f"Arguments of {job.type}", **kwargs
+            )
         )

@@ -41,6 +41,7 @@ class JobForm(OfOneJob):
     """A form of an existing job; `fields` has the data as sent."""
 
     http_method_names = ["get", "post"]
+    verb = ""  # of the title
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the form; record it if it shows the data of a classified job."""
@@ -55,8 +56,9 @@ class JobForm(OfOneJob):
         job = self.found()
         fields = kwargs.pop("fields", None) or self.filled(job)
         return super().get_context_data(
-            job=job, state=state_of(job.state).value, fields=fields, **kwargs
-        )
+            job=job, state=state_of(job.state).value, fields=fields,
+            title=f"{self.verb} {job.type} {job.id[-12:]}", **kwargs,
+        )  # fmt: skip
 
     def post(self, request: HttpRequest, job_id: str) -> HttpResponse:
         """Execute the form and show the job, or show the errors."""
@@ -85,7 +87,7 @@ class JobRetry(JobForm):
     """Make a job available again with other arguments, meta, queue or priority."""
 
     template_name = "ojs/console/job_retry.html"
-    title = "Edit and retry"
+    verb = "Edit and retry"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Add whether the job can be retried."""
@@ -110,7 +112,7 @@ class JobRetry(JobForm):
         }  # fmt: skip
         changed = {name: value for name, value in given.items() if value != stored[name]}
         operate.retry_job(job.id, decode_override({"override": changed or None}, job), who)
-        others = f" with other {', '.join(sorted(changed))}" if changed else ""
+        others = f" with changed {', '.join(sorted(changed))}" if changed else ""
         return job.id, f"Job {job.id} is available again{others}."
 
 
@@ -118,7 +120,7 @@ class JobClone(JobForm):
     """Enqueue a copy of a job, by the rules of PUSH."""
 
     template_name = "ojs/console/job_clone.html"
-    title = "Clone"
+    verb = "Clone"
 
     def filled(self, job: Job) -> dict[str, str]:
         """Return a request that would make such a job now."""
@@ -138,8 +140,11 @@ class JobClone(JobForm):
         if stored is None:
             return job.id, "This server dropped the new job."
         if stored.deduplicated:
-            return stored.id, f"Nothing was added: job {stored.id} is such a one, and unique."
-        return stored.id, f"Job {stored.id} is added."
+            return (
+                stored.id,
+                f"No job was enqueued: job {stored.id} exists, and the type is unique.",
+            )
+        return stored.id, f"Job {stored.id} is enqueued."
 
 
 def _pretty(text: str | bytes) -> str:

@@ -154,7 +154,8 @@ class OperationPage(PageView):
             again=_again(operation) if still else None,
             has_file=bool(operation.bytes) and operation.exportpart_set.exists(),
             kept_hours=operations.EXPORT_KEPT_HOURS,
-            title=TITLES[operation.verb],
+            title=f"{TITLES[operation.verb]}: operation {operation.pk}",
+            heading=TITLES[operation.verb],
             **kwargs,
         )
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from django.utils import timezone
-
 from console import queries
 from console.alerts import shown
-from console.chart import last_hour
+from console.chart import chart
+from console.marks import Subject
+from console.tour import tour
 from console.views.base import PageView
 from jobs.services.operate import queues
 from jobs.services.workers.workers import WorkerFilter, workers
@@ -28,9 +28,11 @@ class Overview(PageView):
             totals=queues.totals(depths),
             queues=found,
             oldest=queues.oldest_of([queue.name for queue in found], self.tenant),
-            hour=last_hour(timezone.now(), self.tenant),
+            chart=chart(self.request, Subject(tenant=self.tenant)),
             alerts=shown(self.tenant),
             failures=queries.failures(FAILURES, self.tenant),
+            tour=tour(self.request),
+            is_new=not found,
             workers=None if self.tenant else workers(WorkerFilter(), limit=WORKERS),
             **kwargs,
         )

@@ -59,7 +59,7 @@ class Pools(PageView):
         if not form.stored(lambda: configuration.configure(form.wanted, caller_of(request))):
             shown = self.get_context_data(fields=form.shown, wrong=form.wrong, **kwargs)
             return self.render_to_response(shown, status=400)
-        messages.success(request, "The configuration is stored: it counts from now on.")
+        messages.success(request, "The configuration is saved and applies from now on.")
         return HttpResponseRedirect(reverse("ojs_console:pools"))
 
 
@@ -111,7 +111,7 @@ class PoolEdit(PageView):
         if not form.stored(lambda: pools.put(form.pool, caller_of(request))):
             return self._form(form)
         name = form.pool.name
-        messages.success(request, f"Pool {name} is stored: it counts for every claim from now on.")
+        messages.success(request, f"Pool {name} is saved and applies to every claim from now on.")
         return HttpResponseRedirect(reverse("ojs_console:pool", args=[name]))
 
     def _before(self) -> pools.PoolState | None:

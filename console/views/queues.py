@@ -12,9 +12,12 @@ from console import tasks
 from console.access import may
 from console.actions.queues import PURGED
 from console.callers import caller_of
-from console.chart import last_hour
+from console.chart import chart
+from console.marks import Subject
+from console.queue_forms import QueueForm, fields_of
 from console.views.base import PageView
 from jobs.domain.errors import NotFound, OJSError
+from jobs.domain.lanes.queues import STRATEGIES
 from jobs.domain.states import WAITING
 from jobs.domain.wire import jsonio
 from jobs.services.audit.audit import done_to
@@ -71,8 +74,10 @@ class QueueDetail(PageView):
             **{
                 "queue": found,
                 "since": oldest_available(name, self.tenant),
-                "hour": None if self.tenant else last_hour(found.computed_at, queue=name),
+                "chart": None if self.tenant else chart(self.request, Subject(queue=name)),
                 "config": orjson.dumps(found.config, option=orjson.OPT_INDENT_2).decode(),
+                "fields": fields_of(found.config),
+                "strategies": STRATEGIES,
                 "states": [(state, found.jobs[state], state in WAITING) for state in PURGED],
                 "entries": done_to(name, "queue", limit=ENTRIES) if may_audit else None,
                 "operations": None if self.tenant else tasks.operations(),
@@ -82,17 +87,26 @@ class QueueDetail(PageView):
         )
 
     def post(self, request: HttpRequest, name: str) -> HttpResponse:
-        """Store the configuration and reset its absent members, or show the errors."""
-        written = request.POST.get("config", "")
+        """Store the configuration of the form or of the JSON text, or show the errors."""
+        written = request.POST.get("config")
+        form = QueueForm(request.POST)
+        form.is_valid()
+        who = caller_of(request)
         try:
-            before = queue_config.config_of(name)
-            wanted = jsonio.loads_object(written.encode(), jsonio.REQUEST_DEPTH)
-            change = dict.fromkeys(before, None) | wanted
-            queue_config.change(name, change, caller_of(request), strict=True)
+            wanted = form.wanted if written is None else _parsed(written)
+            queue_config.replace(name, wanted, who)
         except NotFound as problem:
             raise Http404 from problem
         except OJSError as problem:
-            shown = self.get_context_data(name=name, config=written, problem=str(problem))
+            if written is None:
+                form.refuse(problem)
+                shown = self.get_context_data(name=name, fields=form.shown, wrong=form.wrong)
+            else:
+                shown = self.get_context_data(name=name, config=written, problem=str(problem))
             return self.render_to_response(shown, status=400)
-        messages.success(request, f"Queue {name} is configured: it counts from now on.")
+        messages.success(request, f"The configuration of queue {name} is saved and applies now.")
         return HttpResponseRedirect(reverse("ojs_console:queue", args=[name]))
+
+
+def _parsed(written: str) -> dict[str, Any]:
+    return jsonio.loads_object(written.encode(), jsonio.REQUEST_DEPTH)

@@ -90,7 +90,6 @@ class Simulated(PageView):
     """The progress of a simulation, then its result."""
 
     template_name = "ojs/console/simulated.html"
-    title = "Simulation"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the simulation."""
@@ -102,5 +101,11 @@ class Simulated(PageView):
             percent=round((found.part or 0) * 100),
             groups=groups(found.found) if found.found else [],
             is_served=found.is_over or tasks.is_served(),
+            title=_title(found.wish),
             **kwargs,
         )
+
+
+def _title(wish: Any) -> str:
+    minutes = wish["minutes"]
+    return f"Simulation of {'a scenario' if minutes is None else f'the last {minutes} minutes'}"

@@ -8,7 +8,10 @@ from django.urls import reverse
 
 from console.access import may
 from console.callers import caller_of
-from console.tenants import MINUTES, TenantFilter, detail, left, line_of, page
+from console.chart import Known, chart
+from console.marks import Subject
+from console.tenants import MINUTES, Detail, TenantFilter, detail, left, line_of, page
+from console.time_queries import Change
 from console.views.base import PageView
 from jobs.domain.errors import NotFound, OJSError
 from jobs.models import Audit
@@ -36,7 +39,7 @@ class Tenants(PageView):
         return super().get_context_data(
             wanted=wanted,
             page=found,
-            loud=found.loud if wanted.is_empty else [],
+            noisy=found.noisy if wanted.is_empty else [],
             states=list(Standing),
             minutes=MINUTES,
             next_link=found.next,
@@ -59,14 +62,14 @@ class TenantDetail(PageView):
             line = line_of(name)
         except NotFound:
             return self._undefined(name)
-        found = detail(name)
+        found, entries = detail(name), self._entries(name)
         return self.render_to_response(
             self.get_context_data(
                 line=line,
                 row=line.row,
                 detail=found,
-                hour=found.hour,
-                entries=self._entries(name),
+                chart=chart(request, Subject(tenant=name), _known(found, entries)),
+                entries=entries,
                 policy=said(line.row),
                 is_kept=line.row.id == conf().default or line.row.source == "static",
                 minutes=MINUTES,
@@ -118,7 +121,7 @@ class TenantEdit(PageView):
         except OJSError as problem:
             form.refuse(problem)
             return self._shown(form, 400)
-        outcome = "is there now" if is_new else "is stored: it counts from now on"
+        outcome = "is created" if is_new else "is saved; the change applies from now on"
         messages.success(request, f"Tenant {row.id} {outcome}.")
         return HttpResponseRedirect(reverse("ojs_console:tenant", args=[row.id]))
 
@@ -140,6 +143,16 @@ class TenantEdit(PageView):
             title=f"Change {name}" if name else "New tenant",
         )
         return self.render_to_response(shown, status=status)
+
+
+def _known(found: Detail, entries: list[Audit] | None) -> Known:
+    """Return what the page of a tenant knows of its chart: one row per queue, and its changes."""
+    changes = [
+        Change(one.at, one.action, one.target, one.actor, one.reason, 0)
+        for one in entries or ()
+        if one.outcome == "success"
+    ]
+    return Known(found.number_of_queues, changes)
 
 
 def _valid_id(tenant_id: str) -> str:

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from console.callers import caller_of
 from console.rule_forms import MODES, ON_NO_WORKER, RulesForm
-from console.versions import RulesCard, rule_lines, slower
+from console.versions import RulesCard, rollback_lines, rule_lines, scale, slower
 from console.views.base import PageView
 from jobs.domain.errors import Conflict, OJSError
 from jobs.domain.wire.bounds import MAX_TYPE
@@ -25,6 +25,7 @@ from versioning.services.versions import versions
 
 SIZE = 50
 LATEST = 10  # changes in the list
+SEARCHED = 100  # changes in which the reasons of rollbacks are searched
 LONGEST = 200  # characters of a field that is shown again
 LOOK = Bounds(looked=2_000, events=5_000)  # a page has less time than a response of the API
 ENDS = {"failed": True, "acked": False}
@@ -84,17 +85,22 @@ class VersionsOfType(OfType):
         job_type = self.of_type()
         loads, row = versions(job_type), routing.find(job_type)
         seen = None if row is None else observed(row)
+        rules = None if row is None else RulesCard(row)
+        lines = rule_lines(row, seen, loads) if row and seen else []
+        changes = done_to(job_type, "routing", limit=SEARCHED)
         return super().get_context_data(
             **{
                 "title": job_type,
+                "job_type": job_type,
                 "loads": loads,
-                "rules": None if row is None else RulesCard(row),
-                "lines": rule_lines(row, seen, loads) if row and seen else [],
+                "rules": rules,
+                "lines": lines,
+                "scale": scale(lines, rules.threshold if rules else None),
                 "p_value": seen and seen.p_value,
                 "slower": slower(seen, row) if row and seen else None,
                 "touched": seen and seen.touched,
-                "rollbacks": types.rollbacks(job_type, limit=LATEST),
-                "changes": done_to(job_type, "routing", limit=LATEST),
+                "rollbacks": rollback_lines(types.rollbacks(job_type, limit=LATEST), changes),
+                "changes": changes[:LATEST],
                 **kwargs,
             }
         )
@@ -120,7 +126,7 @@ class VersionTouched(OfType):
         )
         return super().get_context_data(
             **{
-                "title": f"Jobs that {version or 'no version'} of {job_type} touched",
+                "title": f"Jobs with attempts of {job_type} {version or 'without version'}",
                 "job_type": job_type,
                 "version": version or "",
                 "ended": ended if failed is not None else "",
@@ -156,7 +162,7 @@ class VersionRemoval(OfType):
             wrong, found = str(problem), assess(job_type, bounds=LOOK)
         return super().get_context_data(
             **{
-                "title": f"May handlers of {job_type} go?",
+                "title": f"Removal of old handlers of {job_type}",
                 "job_type": job_type,
                 "asked": asked[:LONGEST],
                 "wrong": wrong[:1].upper() + wrong[1:],
@@ -198,7 +204,7 @@ class RulesEdit(PageView):
         except OJSError as problem:
             form.refuse(problem)
             return self._form(form, Refused(HTTPStatus.BAD_REQUEST))
-        messages.success(request, f"The rules of {row.type} count for every new job from now on.")
+        messages.success(request, f"The rules of {row.type} are saved and apply to every new job.")
         return HttpResponseRedirect(reverse("ojs_console:versions_of_type", args=[row.type]))
 
     def _before(self) -> Routing | None:
@@ -219,6 +225,6 @@ class RulesEdit(PageView):
             now=RulesCard(refused.now) if refused and refused.now else None,
             modes=MODES,
             without=ON_NO_WORKER,
-            title=f"Rules of {named}" if named else "New routing rules",
+            title=f"Routing rules of {named}" if named else "New routing rules",
         )
         return self.render_to_response(shown, status=refused.status if refused else HTTPStatus.OK)

@@ -70,7 +70,7 @@ class DeliveryPage(PageView):
             attempts=attempts,
             body=bytes(found.body),
             can_retry=found.status != Status.PENDING,
-            title=found.event_type,
+            title=f"{found.event_type} {found.id[-12:]}",
         )
 
 

@@ -6,14 +6,15 @@ from urllib.parse import urlencode
 
 import orjson
 from django.http import Http404
+from django.utils import timezone
 
-from console.graph import draw
+from console import gantt
+from console.graph import draw, shown_state
 from console.views.base import PageView
 from jobs.domain.errors import NotFound
 from jobs.domain.wire.ids import is_id
 from workflows.domain.kinds import FAILURES, FLOW_NAMES, Callback, FlowState, StepState, kind_of
 from workflows.domain.rows import FlowRow
-from workflows.services.display import step_state
 from workflows.services.show import EVERY, STATES, Whole, Window, listed, show
 
 SIZE = 50
@@ -85,13 +86,15 @@ class WorkflowDetail(PageView):
         if self.tenant not in {None, whole.row.tenant}:
             raise Http404
         flow = line(whole.row)
+        named = [(step, shown_state(step, whole)) for step in whole.steps]
         failed = [step for step in whole.steps if step.state in FAILURES]
         return super().get_context_data(
             flow=flow,
             drawing=draw(whole),
             completed=_count(whole, {StepState.COMPLETED}),
             failed=_count(whole, FAILURES),
-            steps=[(step, step_state(step)) for step in whole.steps[:LISTED]],
+            steps=named[:LISTED],
+            bars=gantt.of_steps(named, timezone.now()),
             is_longer=len(whole.steps) > LISTED,
             began=min((step.started_at for step in whole.steps if step.started_at), default=None),
             errors=[(step, orjson.loads(step.error)) for step in failed[:20] if step.error],

@@ -39,6 +39,30 @@ class Permitted(admin.ModelAdmin):  # type: ignore[type-arg]  # generic only for
         permit = table().admin.get(f"{self.opts.label}:{verb}")
         return permit is not None and request.user.has_perms(permit.permissions)
 
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        """Show the list under the name that operators know."""
+        return super().changelist_view(request, {**self._plain(), **(extra_context or {})})
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        """Show a row with the name of its list."""
+        name = {"plain_name": plain["title"]} if (plain := self._plain()) else {}
+        context = {**name, **(extra_context or {})}
+        return super().changeform_view(request, object_id, form_url, context)
+
+    def _plain(self) -> dict[str, str]:
+        """Return title and explanation of the list; empty on a site that names no models."""
+        find = getattr(self.admin_site, "plain", None)
+        plain = find and find(self.opts.label)
+        return {"title": plain.name, "subtitle": plain.explanation} if plain else {}
+
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Return whether the user may view the model."""
         return request.user.has_perm(f"{self.opts.app_label}.view_{self.opts.model_name}")

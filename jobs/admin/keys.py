@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
 from django.contrib.postgres.forms import SimpleArrayField
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -14,6 +15,9 @@ from jobs.admin.base import BoundedPaginator, Permitted, caller_of
 from jobs.domain.access import keys
 from jobs.domain.dispatch.claim import POOL_PATTERN
 from jobs.services.access import api_keys, staff
+
+_USER = get_user_model()
+_NAME = _USER.USERNAME_FIELD
 
 
 class GlobsField(forms.CharField):
@@ -151,14 +155,14 @@ class ApiKeyAdmin(Permitted):
         }
         return TemplateResponse(request, self.page_of_secrets, facts)
 
-    @admin.action(description="Revoke the chosen keys")
+    @admin.action(description="Revoke the selected keys")
     def revoke(self, request: HttpRequest, queryset: QuerySet[models.ApiKey]) -> None:
         """Revoke the keys for good."""
         who = caller_of(request)
         revoked = sum(api_keys.revoke(key.prefix, who) for key in queryset)
         self.message_user(request, f"{revoked} keys revoked.")
 
-    @admin.action(description="Give the chosen keys new secrets")
+    @admin.action(description="Give the selected keys new secrets")
     def rotate(
         self, request: HttpRequest, queryset: QuerySet[models.ApiKey]
     ) -> HttpResponse | None:
@@ -194,10 +198,18 @@ class StaffAdmin(Permitted):
     form = StaffForm
     list_display = ("user", "tenants")
     list_select_related = ("user",)
-    search_fields = ("user__username",)
+    search_fields = (f"user__{_NAME}",)
     search_help_text = "A part of the user's name"
-    autocomplete_fields = ("user",)
-    ordering = ("user__username",)
+    raw_id_fields = ("user",)  # where the admin has no search for users
+    ordering = (f"user__{_NAME}",)
+
+    def get_autocomplete_fields(self, request: HttpRequest) -> tuple[str, ...]:
+        """Search users if the project's admin can; `autocomplete_fields` would require it."""
+        site = self.admin_site
+        can_search = site.is_registered(_USER) and site.get_model_admin(_USER).get_search_fields(
+            request
+        )
+        return ("user",) if can_search else ()
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
         """Keep the user fixed."""

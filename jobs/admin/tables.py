@@ -25,13 +25,13 @@ class JobAdmin(ById):
         """Leave out a classified job's contents: the console shows them to authorized users."""
         return ("args", "result") if obj is not None and word_of(obj.meta) else ()
 
-    @admin.action(description="Retry the chosen jobs")
+    @admin.action(description="Retry the selected jobs")
     def retry(self, request: HttpRequest, queryset: QuerySet[models.Job]) -> None:
         """Make discarded and cancelled jobs available again."""
         each(request, queryset, lambda job, who: operate.retry_job(str(job.pk), None, who),
              "jobs are available again")  # fmt: skip
 
-    @admin.action(description="Cancel the chosen jobs")
+    @admin.action(description="Cancel the selected jobs")
     def cancel(self, request: HttpRequest, queryset: QuerySet[models.Job]) -> None:
         """Cancel jobs that have not ended."""
         each(request, queryset, lambda job, who: operate.cancel_job(str(job.pk), who),
@@ -48,15 +48,15 @@ class QueueAdmin(ReadOnly):
     console_page = "queue"
     actions = ("pause", "resume")
 
-    @admin.action(description="Pause the chosen queues")
+    @admin.action(description="Pause the selected queues")
     def pause(self, request: HttpRequest, queryset: QuerySet[models.Queue]) -> None:
         """Pause the queues."""
         each(request, queryset, lambda row, who: queues.pause(row.name, who), "queues are paused")
 
-    @admin.action(description="Resume the chosen queues")
+    @admin.action(description="Resume the selected queues")
     def resume(self, request: HttpRequest, queryset: QuerySet[models.Queue]) -> None:
         """Resume the queues."""
-        each(request, queryset, lambda row, who: queues.resume(row.name, who), "queues go on")
+        each(request, queryset, lambda row, who: queues.resume(row.name, who), "queues are resumed")
 
 
 @admin.register(models.Lane)
@@ -110,17 +110,17 @@ class WorkerAdmin(ReadOnly):
     console_page = "worker"
     actions = ("quiet", "resume", "terminate")
 
-    @admin.action(description="Let the chosen workers take no new jobs")
+    @admin.action(description="Let the selected workers take no new jobs")
     def quiet(self, request: HttpRequest, queryset: QuerySet[models.Worker]) -> None:
         """Send the directive with their next heartbeat."""
         self._direct(request, queryset, "quiet")
 
-    @admin.action(description="Let the chosen workers take jobs again")
+    @admin.action(description="Let the selected workers take jobs again")
     def resume(self, request: HttpRequest, queryset: QuerySet[models.Worker]) -> None:
         """Send the directive with their next heartbeat."""
         self._direct(request, queryset, "resume")
 
-    @admin.action(description="Let the chosen workers finish and exit")
+    @admin.action(description="Let the selected workers finish and exit")
     def terminate(self, request: HttpRequest, queryset: QuerySet[models.Worker]) -> None:
         """Send the directive with their next heartbeat."""
         self._direct(request, queryset, "terminate")

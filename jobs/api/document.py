@@ -4,6 +4,7 @@ Every operation gets the shared parameters, headers and errors of contract 3.1 a
 drf-spectacular belongs to the extra `server`, so the core imports this module only if it is there.
 """
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -12,6 +13,9 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
 from jobs import extensions
+from jobs.api.examples import PATH as EXAMPLE_PATH
+from jobs.api.examples import Example
+from jobs.api.guide import INTRODUCTION, command, example_of, ordered, section, tags
 from jobs.api.openapi import Operation
 from jobs.api.schemas import COMPONENTS, ERROR, ID, QUEUE, WORKER_ID, Schema, integer, maybe, text
 from jobs.api.wire.answer import PASSING
@@ -86,12 +90,16 @@ class OperationSchema(AutoSchema):
         # an operation on all tenants reads the header, too, and refuses a request that has it
         names_tenants = scope is not None and bool(tenant_parameters())
         summary, _, description = (handler.__doc__ or "").partition("\n")
+        module, name = type(view).__module__, found.aliases.get(path, found.id)
+        example = example_of(module, (name, found.id)) or Example()
         built: Schema = {
-            "operationId": found.aliases.get(path, found.id),
+            "operationId": name,
             "summary": summary.strip().rstrip("."),
-            "description": " ".join(description.split()),
-            "tags": [_tag(type(view).__module__)],
-            "parameters": _parameters(path, found, names_tenants=names_tenants),
+            "description": _described(
+                description, command(method, path, example, needs_key=bool(scope or more))
+            ),
+            "tags": [section(module)],
+            "parameters": _parameters(path, found, example, names_tenants=names_tenants),
             "responses": _responses(found, scope, names_tenants=names_tenants),
             "security": _security(scope, more),
         }
@@ -99,6 +107,9 @@ class OperationSchema(AutoSchema):
             # null equals no body where none is needed
             body = found.body if found.needs_body else maybe(found.body)
             built["requestBody"] = {"required": found.needs_body, "content": _json(body)}
+            if example.body is not None:
+                for content in built["requestBody"]["content"].values():
+                    content["example"] = example.body
         if scope or more:
             built["x-ojs-scope"] = scope or more
         if found.extension:
@@ -106,8 +117,10 @@ class OperationSchema(AutoSchema):
         return built
 
 
-def _tag(module: str) -> str:
-    return module.rpartition(".")[2].replace("_", " ").capitalize()
+def _described(description: str, curl: str) -> str:
+    """Return the description of an operation as Markdown, with its example."""
+    text = " ".join(description.split())
+    return f"{text}\n\n```sh\n{curl}\n```".lstrip()
 
 
 def tenant_parameters() -> dict[str, Schema]:
@@ -119,14 +132,21 @@ def tenant_parameters() -> dict[str, Schema]:
     }
 
 
-def _parameters(path: str, found: Operation, *, names_tenants: bool) -> list[Schema]:
+def _parameters(
+    path: str, found: Operation, example: Example, *, names_tenants: bool
+) -> list[Schema]:
     names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
     schemas = {**PATH, **found.path}
+    values = {**EXAMPLE_PATH, **example.path}
     listed: list[Schema] = [
-        {"name": name, "in": "path", "required": True, "schema": schemas[name]} for name in names
+        {"name": name, "in": "path", "required": True, "schema": schemas[name]}
+        | ({"example": values[name]} if name in values else {})
+        for name in names
     ]
     listed += [
-        {"name": name, "in": "query", "schema": schema} for name, schema in found.query.items()
+        {"name": name, "in": "query", "schema": schema}
+        | ({"example": example.query[name]} if name in example.query else {})
+        for name, schema in found.query.items()
     ]
     shared = [*PARAMETERS, *(tenant_parameters() if names_tenants else ())]
     return listed + [{"$ref": f"#/components/parameters/{name}"} for name in shared]
@@ -179,18 +199,17 @@ class Generator(SchemaGenerator):
     def get_schema(self, request: Any = None, public: bool = True) -> Schema:  # noqa: FBT001, FBT002  # its signature
         """Build the document."""
         found: Schema = super().get_schema(request, public=True)  # type: ignore[no-untyped-call]  # its base has no types
-        paths = found["paths"]
+        paths = ordered(found["paths"])
         return {
             "openapi": "3.1.1",
             "info": {
                 "title": "Open Job Spec server",
                 "version": OJS_VERSION,
-                "description": "Every answer also carries the headers OJS-Version and "
-                "X-Request-Id; every status from 400 has the error body. Paths that exist answer "
-                "other methods with 405 and Allow.",
+                "description": INTRODUCTION,
                 "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
             },
             "servers": [{"url": "/"}],
+            "tags": tags(paths),
             "paths": paths,
             "components": {
                 "schemas": COMPONENTS,
@@ -203,18 +222,25 @@ class Generator(SchemaGenerator):
 
 
 def _error_responses() -> Schema:
-    codes: dict[int, set[str]] = {}
+    codes: dict[int, dict[str, str]] = {}
     for problem in _classes(OJSError):
         if hasattr(problem, "code"):
-            codes.setdefault(problem.status, set()).add(problem.code)
+            cures = codes.setdefault(problem.status, {})
+            cures.setdefault(problem.code, problem.hint)
     return {
         f"Error{status}": {
-            "description": f"{HTTPStatus(status).phrase}: {', '.join(sorted(names))}",
+            "description": _cures(status, cures),
             "headers": _headers((*SHARED_HEADERS, *ERROR_HEADERS.get(status, ()))),
             "content": _json(ERROR),
         }
-        for status, names in sorted(codes.items())
+        for status, cures in sorted(codes.items())
     }
+
+
+def _cures(status: int, cures: Mapping[str, str]) -> str:
+    """Describe the errors of a status, each with its cure."""
+    listed = (f"- `{code}`: {cures[code]}" for code in sorted(cures))
+    return "\n".join([f"{HTTPStatus(status).phrase}. Possible codes:", "", *listed])
 
 
 def _classes(base: type[OJSError]) -> list[type[OJSError]]:

@@ -26,6 +26,7 @@ class Facts:
     tier: str = "official"  # or "experimental"
     capabilities: dict[str, bool] = field(default_factory=dict)
     paths: tuple[str, ...] = ()  # prefixes of its paths below /ojs/v1
+    details: Mapping[str, str] = field(default_factory=dict)  # further members of its entry
 
 
 class NotedRows(NamedTuple):

@@ -19,10 +19,9 @@ from jobs.worker.notices import Notices
 from jobs.worker.reports import Reports
 from jobs.worker.returns import Returns
 from ojs_tasks.context import Context
-from ojs_tasks.worker.directives import Directives
-from ojs_tasks.worker.in_flight import InFlight
+from ojs_tasks.worker.engine import Engine
 from ojs_tasks.worker.ports import Standing
-from ojs_tasks.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S, Waits
+from ojs_tasks.worker.waits import LONGEST_RECONNECT_S, RECONNECT_S
 
 logger = logging.getLogger("ojs.worker")
 
@@ -37,19 +36,18 @@ class Claimer:
     def __init__(
         self,
         config: WorkerConfig,
-        in_flight: InFlight,
+        engine: Engine,
         returns: Returns,
         *,
-        directives: Directives,
-        waits: Waits,
         notices: Notices,
     ) -> None:
         """Prepare; `run` claims."""
         self._config = config
-        self._in_flight = in_flight
+        self._engine = engine
+        self._in_flight = engine.in_flight
         self._returns = returns
-        self._directives = directives
-        self._waits = waits
+        self._directives = engine.directives
+        self._waits = engine.waits
         self._notices = notices
         self._attempts = Attempts(logger, "claim.failed", RECONNECT_S, LONGEST_RECONNECT_S)
         self._reports = Reports()
@@ -67,6 +65,8 @@ class Claimer:
                 self._returns.give_back(self._in_flight.surplus())
                 self._waits.tick()
                 continue
+            # Seen before the claim: a job that ends during an empty claim may enqueue the next one.
+            was_idle = self._config.once and self._engine.is_idle()
             claimed = self._claim(free)
             if claimed:
                 pause = FIRST_POLL_S
@@ -75,7 +75,7 @@ class Claimer:
                     # with it for the interpreter, and jobs gather for the next claim.
                     self._notices.wait(GATHER_S)
                 continue
-            if self._has_nothing_left():
+            if was_idle and not self._returns.may_have_lost_claims:
                 return
             # An empty claim may have skipped rows that another claim held and then returned, or a
             # lane that a concurrent claim left active without a wake-up. So the first retries are
@@ -85,7 +85,7 @@ class Claimer:
             pause = FIRST_POLL_S if is_woken else min(pause * 2, LAST_POLL_S)
 
     def _claim(self, free: int) -> int:
-        """Claim up to `free` jobs; returns how many."""
+        """Claim up to `free` jobs; returns how many. Jobs of a late claim go back unharmed."""
         try:
             close_old_connections()
             self._notices.listen()
@@ -106,7 +106,9 @@ class Claimer:
             self._directives.obey(Standing(claimed.directive))
             self._waits.beat.set()
         worker_id, reports = self._config.worker_id, self._reports
-        self._in_flight.add([Context(job, worker_id, reporter=reports) for job in claimed.jobs])
+        contexts = [Context(job, worker_id, reporter=reports) for job in claimed.jobs]
+        if not self._directives.hold(lambda: self._in_flight.add(contexts)):
+            self._returns.give_back(claimed.jobs)
         return len(claimed.jobs)
 
     def _request(self, free: int) -> FetchRequest:
@@ -123,15 +125,7 @@ class Claimer:
     def _rest_after(self, refusal: str) -> None:
         if refusal != self._refusal:
             # a worker without handlers, queues and a pool only runs loops: this is no fault
-            level = logging.WARNING if self._config.queues or self._config.pool else logging.INFO
+            level = logging.WARNING if self._config.queues or self._config.pool else logging.DEBUG
             logger.log(level, "claim.refused", extra={"reason": refusal})
         self._refusal = refusal
         self._waits.tick(REFUSED_S)
-
-    def _has_nothing_left(self) -> bool:
-        """Return whether a worker that runs once has ended all its jobs."""
-        return (
-            self._config.once
-            and not self._in_flight.count()
-            and not self._returns.may_have_lost_claims
-        )

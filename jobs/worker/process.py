@@ -27,10 +27,8 @@ class WorkerProcess:
         )
         self.claimer = Claimer(
             config,
-            self.in_flight,
+            self.engine,
             self.returns,
-            directives=self.directives,
-            waits=self.engine.waits,
             notices=self.notices,
         )
 

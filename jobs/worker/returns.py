@@ -32,7 +32,8 @@ class Returns:
         self._in_flight.drop(jobs)
         try:
             nack([self._requeue(job.id, job.attempt) for job in jobs])
-        except Error as problem:  # the leases return them
+        except Error as problem:  # the next claim or the goodbye tries again, then the leases
+            self.may_have_lost_claims = True
             logger.warning("requeue.database", extra={"count": len(jobs), "error": str(problem)})
 
     def give_back_lost_claims(self) -> None:

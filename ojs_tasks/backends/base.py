@@ -12,7 +12,7 @@ from django.core.checks import CheckMessage
 from django.db import transaction
 from django.utils import timezone
 
-from ojs_tasks.backends import checks, options, results
+from ojs_tasks.backends import checks, results
 from ojs_tasks.backends.compat import (
     AnyResult,
     AnyTask,
@@ -21,6 +21,7 @@ from ojs_tasks.backends.compat import (
     TaskResultDoesNotExist,
     task_enqueued,
 )
+from ojs_tasks.backends.options import apply
 from ojs_tasks.backends.tasks import OJSTask, task_of
 from ojs_tasks.exceptions import JobNotFound
 from ojs_tasks.server import Draft, Server, Snapshot
@@ -46,6 +47,7 @@ class OJSBackend(BaseTaskBackend):
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         """Read the settings; `check` reports their problems."""
         super().__init__(alias, params)
+        self._given = params
         self._at_commit = bool(params.get("ENQUEUE_ON_COMMIT", False))
 
     @property
@@ -57,7 +59,7 @@ class OJSBackend(BaseTaskBackend):
     def members(self) -> dict[str, Any]:
         """The envelope members of every task. Raises UnknownTerm, TypeError or ValueError."""
         terms = {name: one for name, one in self.options.items() if name not in self.own_options}
-        return options.apply(options.apply({}, ONCE, self.alias), terms, self.alias)
+        return apply(apply({}, ONCE, self.alias), terms, self.alias)
 
     def enqueue(self, task: AnyTask, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Store a task as a job, in the caller's transaction if the server is local.
@@ -103,7 +105,11 @@ class OJSBackend(BaseTaskBackend):
 
     def check(self, **_kwargs: Any) -> list[CheckMessage]:
         """Return the problems of the settings of this backend."""
-        return [*checks.of_queues(self.alias, self.queues), *checks.of_options(self)]
+        return [
+            *checks.of_keys(self.alias, self._given),
+            *checks.of_queues(self.alias, self.queues),
+            *checks.of_options(self),
+        ]
 
     def _draft(self, task: AnyTask, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Draft:
         self.validate_task(task)

@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 
 QUEUE: Final = re.compile(r"[a-z0-9][a-z0-9.-]*")
 LONGEST: Final = 128
+KEYS: Final = ("BACKEND", "QUEUES", "OPTIONS", "ENQUEUE_ON_COMMIT")
+
+
+def of_keys(alias: str, given: Iterable[str]) -> Iterator[CheckMessage]:
+    """Yield an error for each key of the backend's entry that the framework does not read."""
+    for name in given:
+        if name not in KEYS:
+            near = get_close_matches(name.upper(), KEYS, 1)
+            advice = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(KEYS)}."
+            yield Error(f"TASKS[{alias!r}] has no key {name!r}.", hint=advice, id="ojs_tasks.E106")
 
 
 def of_queues(alias: str, queues: Iterable[str]) -> Iterator[CheckMessage]:

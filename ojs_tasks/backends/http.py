@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Final
 from django.core.checks import CheckMessage, Error
 
 from ojs_tasks.backends.base import OJSBackend
-from ojs_tasks.server import REMOTE, Server, settings
+from ojs_tasks.exceptions import NoServer
+from ojs_tasks.server import REMOTE, REMOTE_SETTINGS, Server, settings, stand_in, with_codecs
 
 # Options, and the setting of OJS that each stands for
 SETTINGS: Final[Mapping[str, str]] = {
@@ -24,22 +25,42 @@ class HTTPBackend(OJSBackend):
 
     own_options: ClassVar = frozenset(SETTINGS)
 
-    @cached_property
+    @property
     def server(self) -> Server:
-        """The client of the server."""
-        given = {SETTINGS[name]: one for name, one in self.options.items() if name in SETTINGS}
-        made: Server = import_module(REMOTE).RemoteServer({**settings(), **given})
-        return made
+        """The client of the server; in a test in memory the server of the test."""
+        return stand_in(remote=True) or self._remote
+
+    @cached_property
+    def _remote(self) -> Server:
+        made: Server = import_module(REMOTE).RemoteServer(self._options_of_server())
+        return with_codecs(made)
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
         """Return the problems of the settings of this backend."""
         found = super().check(**kwargs)
+        where = f"TASKS[{self.alias!r}]['OPTIONS']"
         if not (self.options.get("url") or settings().get("SERVER")):
             found.append(
                 Error(
-                    f"TASKS[{self.alias!r}]['OPTIONS'] has no url.",
+                    f"{where} has no url.",
                     hint="Set 'url' to the server's address and 'key' to an API key, or set OJS.",
                     id="ojs_tasks.E105",
                 )
             )
+        elif problem := self._wrong_setting():
+            names = ", ".join(f"{name} is OJS[{key!r}]" for name, key in SETTINGS.items())
+            found.append(
+                Error(f"{where}: {problem}", hint=f"Of the options {names}.", id="ojs_tasks.E107")
+            )
         return found
+
+    def _wrong_setting(self) -> str:
+        try:
+            import_module(REMOTE_SETTINGS).RemoteSettings.of(self._options_of_server())
+        except NoServer as problem:
+            return str(problem)
+        return ""
+
+    def _options_of_server(self) -> Mapping[str, Any]:
+        given = {SETTINGS[name]: one for name, one in self.options.items() if name in SETTINGS}
+        return {**settings(), **given}

@@ -12,6 +12,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.utils import timezone
 
+from ojs_tasks.arguments import split
 from ojs_tasks.backends.compat import (
     AnyResult,
     AnyTask,
@@ -20,7 +21,6 @@ from ojs_tasks.backends.compat import (
     TaskResultStatus,
 )
 from ojs_tasks.context import Context
-from ojs_tasks.handlers import split
 from ojs_tasks.server import Snapshot
 
 UNKNOWN: Final = "unknown"  # the worker of an attempt that the server no longer names

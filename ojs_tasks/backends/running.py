@@ -4,11 +4,13 @@
 """
 
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from inspect import iscoroutinefunction
 from typing import Any, Final
 
+from ojs_tasks.arguments import split
 from ojs_tasks.backends import results
 from ojs_tasks.backends.compat import (
     AnyTask,
@@ -20,7 +22,7 @@ from ojs_tasks.backends.compat import (
     task_started,
 )
 from ojs_tasks.context import Context, current_job
-from ojs_tasks.handlers import AsyncHandler, Handler, SyncHandler, split
+from ojs_tasks.handlers import AsyncHandler, Handler, SyncHandler
 from ojs_tasks.outcomes import is_final
 
 LONGEST: Final = 16_000  # characters of a stored traceback: its end
@@ -37,7 +39,7 @@ class TaskHandler(SyncHandler[..., Any]):
         """The queues of the task and of its backend."""
         return _queues(self.task)
 
-    def run(self, args: list[Any]) -> Any:
+    def run(self, args: Sequence[Any]) -> Any:
         """Run one attempt. Raises the exception of the function."""
         attempt = Attempt(self, self.task, args)
         attempt.send(task_started)
@@ -62,7 +64,7 @@ class AsyncTaskHandler(AsyncHandler[..., Any]):
         """The queues of the task and of its backend."""
         return _queues(self.task)
 
-    async def run(self, args: list[Any]) -> Any:
+    async def run(self, args: Sequence[Any]) -> Any:
         """Run one attempt. Raises the exception of the function."""
         attempt = Attempt(self, self.task, args)
         await attempt.asend(task_started)
@@ -89,7 +91,7 @@ def _queues(task: AnyTask) -> frozenset[str]:
 class Attempt:
     """The attempt of the current job, and its TaskResult for the context and the signals."""
 
-    def __init__(self, handler: Handler[..., Any], task: AnyTask, args: list[Any]) -> None:
+    def __init__(self, handler: Handler[..., Any], task: AnyTask, args: Sequence[Any]) -> None:
         """Begin with the state RUNNING."""
         self._handler = handler
         self._context: Context = current_job()

@@ -7,11 +7,12 @@ from functools import cache
 from typing import Any, Self, Unpack
 
 from ojs_tasks import registry
-from ojs_tasks.backends import options
+from ojs_tasks.arguments import joined
 from ojs_tasks.backends.compat import AnyTask, normalize_json
 from ojs_tasks.backends.names import type_of
+from ojs_tasks.backends.options import apply, of_function
 from ojs_tasks.backends.running import AsyncTaskHandler, TaskHandler, handler_for
-from ojs_tasks.handlers import joined, signature_of
+from ojs_tasks.handlers import require_fit
 from ojs_tasks.term_types import TaskTerms
 
 
@@ -29,7 +30,7 @@ class OJSTask(AnyTask):
     @property
     def job_type(self) -> str:
         """The type of the task's jobs."""
-        return options.of_function(self.func).type or type_of(self.module_path)
+        return of_function(self.func).type or type_of(self.module_path)
 
     def using(
         self,
@@ -44,7 +45,7 @@ class OJSTask(AnyTask):
 
         Raises InvalidTask, and UnknownTerm, TypeError or ValueError for a wrong option.
         """
-        options.apply({}, terms, self.job_type)
+        apply({}, terms, self.job_type)
         changed: dict[str, Any] = {
             "priority": priority, "queue_name": queue_name, "run_after": run_after,
             "backend": backend,
@@ -58,15 +59,15 @@ class OJSTask(AnyTask):
         Raises TypeError for arguments that the function does not accept, or that are no JSON.
         """
         context = [None] if self.takes_context else []
-        signature_of(self.func).bind(*context, *args, **kwargs)
+        require_fit(self.func, self.job_type, [*context, *args], kwargs)
         positions: Any = normalize_json(args)
         keywords: Any = normalize_json(kwargs)
         return joined(positions, keywords)
 
     def members(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return the envelope members that options set: of the backend, function and call."""
-        of_function = options.apply(defaults, options.of_function(self.func).terms, self.job_type)
-        return options.apply(of_function, self.terms, self.job_type)
+        members = apply(defaults, of_function(self.func).terms, self.job_type)
+        return apply(members, self.terms, self.job_type)
 
 
 def _register(task: OJSTask) -> None:

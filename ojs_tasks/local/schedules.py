@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from jobs.domain.errors import OJSError
-from ojs_tasks.local.check import definition_of
+from ojs_tasks.local.check_schedules import definition_of
 from ojs_tasks.server import Draft, Reconciled
 from scheduling.domain.definition import Definition
 from scheduling.services.cron_declared import reconcile

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
-from django.apps import apps
 
 from jobs.domain.envelope import parse_job
 from jobs.domain.errors import NotFound
@@ -16,6 +15,7 @@ from jobs.services.lanes.envelopes import limits
 from jobs.services.outcome.cancel import cancel
 from ojs_tasks.exceptions import JobNotFound, NoServer
 from ojs_tasks.flows import WorkflowSnapshot
+from ojs_tasks.installed import has_app
 from ojs_tasks.local.reading import read, snapshot
 from ojs_tasks.local.waits import JOBS
 from ojs_tasks.server import Draft, Reconciled, Snapshot
@@ -122,7 +122,7 @@ class LocalServer:
 
     def reconcile_schedules(self, owner: str, bodies: Sequence[Draft]) -> Reconciled:
         """Make the schedules of a project these, in one transaction."""
-        if not apps.is_installed("scheduling"):
+        if not has_app("scheduling"):
             if not bodies:
                 return Reconciled()
             raise NoServer("schedules need the app 'scheduling' in INSTALLED_APPS")
@@ -133,7 +133,7 @@ class LocalServer:
 
 def _workflows() -> "LocalWorkflows":
     """Return the part for workflows. Raises NoServer in a project without their app."""
-    if not apps.is_installed("workflows"):
+    if not has_app("workflows"):
         raise NoServer("workflows need the app 'workflows' in INSTALLED_APPS")
     from ojs_tasks.local.workflows import LocalWorkflows  # noqa: PLC0415 - imports models
 

@@ -90,7 +90,11 @@ class Waits(Generic[S]):
         return left_s
 
     def _late(self, shown: S) -> ResultTimeout:
-        return ResultTimeout(f"{self.noun} {shown.id} did not end in time: it was {shown.state}")
+        problem = f"{self.noun} {shown.id} did not end in time: it was {shown.state}"
+        queue = getattr(shown, "queue", None)
+        if shown.state == "available" and queue:
+            problem += f"; does a worker claim from the queue {queue!r}?"
+        return ResultTimeout(problem)
 
     def _uncommitted(self, shown: S) -> UncommittedJob:
         return UncommittedJob(

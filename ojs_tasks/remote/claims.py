@@ -59,11 +59,13 @@ class RemoteClaims:
                 self._returns.give_back(in_flight.surplus())
                 waits.tick()
                 continue
+            # Seen before the claim: a job that ends during an empty claim may enqueue the next one.
+            was_idle = self._config.once and self._engine.is_idle()
             began = monotonic()
             claimed = self._claim(min(free, MOST))
             if claimed:
                 pause_s = FIRST_POLL_S
-            elif claimed == 0 and self._config.once and not in_flight.count():
+            elif claimed == 0 and was_idle:
                 return
             elif monotonic() - began < WAIT_S / 2:  # the server does not hold requests
                 waits.tick(pause_s * (0.75 + random.random() / 2))  # noqa: S311 - no secret
@@ -88,7 +90,8 @@ class RemoteClaims:
         self._attempts.went_well()
         self._refusal = ""
         self._obey(answer)
-        self._engine.in_flight.add(contexts)
+        if not self._engine.directives.hold(lambda: self._engine.in_flight.add(contexts)):
+            self._returns.give_back([one.job for one in contexts])
         return len(contexts)
 
     def _body(self, count: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import os
 import ssl
 import threading
 from collections.abc import AsyncGenerator
+from contextlib import closing
 from functools import partial
 from time import monotonic, sleep
 from typing import Any, Final, TypeVar
@@ -99,34 +100,36 @@ class Client:
     def run(self, script: Script[T]) -> T:
         """Run a script in this thread to its end."""
         resume: Any = partial(next, script)
-        while True:
-            try:
-                step: Step = resume()
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            try:
-                answer = self._do(step)
-            except Unanswered as problem:
-                resume = partial(script.throw, problem)
-            else:
-                resume = partial(script.send, answer)
+        with closing(script):  # an interrupted wait gives back what it holds
+            while True:
+                try:
+                    step: Step = resume()
+                except StopIteration as end:
+                    result: T = end.value
+                    return result
+                try:
+                    answer = self._do(step)
+                except Unanswered as problem:
+                    resume = partial(script.throw, problem)
+                else:
+                    resume = partial(script.send, answer)
 
     async def arun(self, script: Script[T]) -> T:
         """Run a script on this event loop to its end."""
         resume: Any = partial(next, script)
-        while True:
-            try:
-                step: Step = resume()
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            try:
-                answer = await self._ado(step)
-            except Unanswered as problem:
-                resume = partial(script.throw, problem)
-            else:
-                resume = partial(script.send, answer)
+        with closing(script):
+            while True:
+                try:
+                    step: Step = resume()
+                except StopIteration as end:
+                    result: T = end.value
+                    return result
+                try:
+                    answer = await self._ado(step)
+                except Unanswered as problem:
+                    resume = partial(script.throw, problem)
+                else:
+                    resume = partial(script.send, answer)
 
     def _do(self, step: Step) -> Any:
         if isinstance(step, Pause):
@@ -152,8 +155,16 @@ class Client:
                     _check(body, until)
                 return _reply(response, body)
         except PROBLEMS as found:
-            failed = _unanswered(found)
+            failed = self._unanswered(found)
         raise failed  # outside of the handler: it must not carry the frames of the request
+
+    def _unanswered(self, problem: Exception) -> Unanswered:
+        """Describe a failure without bytes of the other side, and without the request."""
+        was_sent = not isinstance(problem, NOT_SENT)
+        is_own = isinstance(problem, _TooLong) or not was_sent  # a text of this machine
+        reason = (str(problem) if is_own else "") or type(problem).__name__
+        where = f"the OJS server at {self._settings.address}"
+        return Unanswered(f"{where} does not answer: {reason}", was_sent=was_sent)
 
     async def _asend(self, call: Call) -> Reply:
         client = await self._aconnected()
@@ -165,7 +176,7 @@ class Client:
                     _check(body, until)
                 return _reply(response, body)
         except PROBLEMS as found:
-            failed = _unanswered(found)
+            failed = self._unanswered(found)
         raise failed
 
     def _limit_s(self, call: Call) -> float:
@@ -286,14 +297,6 @@ def _check(body: bytearray, until: float) -> None:
 def _reply(response: httpx.Response, body: bytearray) -> Reply:
     after_s = retry_after_s(response.headers.get("Retry-After"))
     return Reply(response.status_code, loads(bytes(body)), after_s)
-
-
-def _unanswered(problem: Exception) -> Unanswered:
-    """Describe a failure without bytes of the other side, and without the request."""
-    was_sent = not isinstance(problem, NOT_SENT)
-    is_own = isinstance(problem, _TooLong) or not was_sent  # a text that the server cannot choose
-    reason = (str(problem) if is_own else "") or type(problem).__name__
-    return Unanswered(f"the OJS server does not answer: {reason}", was_sent=was_sent)
 
 
 def _is_stream(response: httpx.Response) -> bool:

@@ -11,7 +11,15 @@ from ojs_tasks.flows import ENDED, WorkflowSnapshot
 from ojs_tasks.remote import operations
 from ojs_tasks.remote.exchange import UNCERTAIN, Call, Reply, Script, asked
 from ojs_tasks.remote.flow_answers import Shown, omitted, snapshot, workflow_of
-from ojs_tasks.remote.operations import FIRST_LOOK_S, LONGEST_LOOK_S, glance, pause, refused
+from ojs_tasks.remote.operations import (
+    FIRST_PAUSE_S,
+    LONGEST_PAUSE_S,
+    Offers,
+    glance,
+    held,
+    pause,
+    refused,
+)
 from ojs_tasks.remote.wire import dumps
 from ojs_tasks.server import Draft
 
@@ -43,13 +51,15 @@ def read(workflow_id: str, retries: int, *, with_results: bool) -> Script[Workfl
     return (yield from _complete(shown, retries)) if with_results else snapshot(shown)
 
 
-def wait(workflow_id: str, timeout_s: float | None, retries: int) -> Script[WorkflowSnapshot]:
+def wait(
+    workflow_id: str, timeout_s: float | None, retries: int, offers: Offers
+) -> Script[WorkflowSnapshot]:
     """Return a workflow after its end, with results. Raises ResultTimeout, or WorkflowNotFound.
 
     After the first look the server may be away for a while: the wait goes on.
     """
     until = inf if timeout_s is None else monotonic() + timeout_s
-    pause_s = FIRST_LOOK_S
+    pause_s = FIRST_PAUSE_S
     shown = yield from _read(workflow_id, retries)
     while shown.get("state") not in ENDED:
         left_s = until - monotonic()
@@ -57,10 +67,13 @@ def wait(workflow_id: str, timeout_s: float | None, retries: int) -> Script[Work
             raise ResultTimeout(
                 f"workflow {workflow_id} did not end in time: it was {shown.get('state')}"
             )
-        yield pause(min(pause_s, left_s))
-        pause_s = min(pause_s * 2, LONGEST_LOOK_S)
-        reply = yield from glance(_path(workflow_id))
-        if reply is not None:
+        if not (yield from held(_path(workflow_id), left_s, offers)):
+            yield pause(min(pause_s, left_s))
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+        reply = yield from glance(Call("GET", _path(workflow_id)))
+        if reply is None:  # the server is away: it may have answered the held request before
+            yield pause(LONGEST_PAUSE_S)
+        else:
             shown = _shown(reply, workflow_id)
     return (yield from _complete(shown, retries))
 

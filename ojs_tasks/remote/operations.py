@@ -4,18 +4,22 @@ import random
 from collections.abc import Sequence
 from http import HTTPStatus
 from math import inf
+from threading import BoundedSemaphore
 from time import monotonic
 from typing import Any, Final
 from urllib.parse import quote
 
 from ojs_tasks.exceptions import JobNotFound, ResultTimeout, ServerUnreachable
+from ojs_tasks.flows import ENDED as FLOW_ENDED
 from ojs_tasks.remote.errors import ServerRefused, refusal
 from ojs_tasks.remote.exchange import Answered, Call, Follow, Pause, Reply, Script, asked
 from ojs_tasks.remote.wire import dumps, of_draft, snapshot
-from ojs_tasks.server import Draft, Snapshot
+from ojs_tasks.server import ENDED, Draft, Snapshot
 
-FIRST_LOOK_S, LONGEST_LOOK_S = 0.05, 1.0  # between looks at a job
-POLLED_S: Final = 0.4  # pauses of this length and more are worth a stream
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 1.0  # between looks while the server holds no request
+HELD_S: Final = 20  # how long the server may hold a request
+ANSWER_S: Final = 10.0  # for the answer after that
+MOST_HELD: Final = 20  # requests of a process: further waits follow streams, or pause
 FOLLOWED_S: Final = 15.0  # how long to follow a stream between two looks
 
 
@@ -116,41 +120,87 @@ def signal(job_id: str, name: str, payload: Any, retries: int) -> Script[None]:
         raise _problem(answered.reply, job_id)
 
 
-class Streams:
-    """Whether the server offers event streams of jobs; learnt with the first wait."""
+class Offers:
+    """Ways to wait that a server offers, as far as this process has learnt, and their bound."""
 
     def __init__(self) -> None:
-        """Begin with the hope that it does."""
-        self.are_offered = True
+        """Begin with the hope for all of them."""
+        self.streams = True
+        self._free = BoundedSemaphore(MOST_HELD)
+
+    def take(self) -> bool:
+        """Take one of the requests that this server may hold; returns whether one was free.
+
+        Held requests take connections: without a bound they would keep enqueues from the server.
+        """
+        return self._free.acquire(blocking=False)
+
+    def give_back(self) -> None:
+        """Give the request back."""
+        self._free.release()
 
 
-def wait(job_id: str, timeout_s: float | None, retries: int, streams: Streams) -> Script[Snapshot]:
+def wait(job_id: str, timeout_s: float | None, retries: int, offers: Offers) -> Script[Snapshot]:
     """Return a job after its end. Raises ResultTimeout, or JobNotFound.
 
     After the first look the server may be away for a while: the wait goes on.
     """
     until = inf if timeout_s is None else monotonic() + timeout_s
-    pause_s = FIRST_LOOK_S
+    pause_s = FIRST_PAUSE_S
     shown = yield from read(job_id, retries)
     while not shown.has_ended:
         left_s = until - monotonic()
         if left_s <= 0:
             raise ResultTimeout(f"job {job_id} is {shown.state} after {timeout_s:g} s")
-        yield from _next_look(job_id, min(pause_s, left_s), left_s, streams)
-        pause_s = min(pause_s * 2, LONGEST_LOOK_S)
-        shown = yield from _look(job_id, shown)
+        if not (yield from held(f"{_path(job_id)}/result", left_s, offers)):
+            yield from _follow(job_id, min(pause_s, left_s), left_s, offers)
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+        found = yield from _look(job_id)
+        if found is None:  # the server is away: it may have answered the held request before
+            yield pause(LONGEST_PAUSE_S)
+        shown = found or shown
     return shown
 
 
-def _next_look(job_id: str, pause_s: float, left_s: float, streams: Streams) -> Script[None]:
-    """Wait until the next look is due: by the job's stream, or for a pause."""
-    if streams.are_offered and pause_s >= POLLED_S:
-        began = monotonic()
-        seconds = min(left_s, FOLLOWED_S)
-        streams.are_offered = yield Follow(f"{_path(job_id)}/events", seconds)
-        if monotonic() - began >= POLLED_S:
-            return
-    yield pause(pause_s)
+def held(path: str, left_s: float, offers: Offers) -> Script[bool]:
+    """Let the server hold a request until the end of a job or workflow.
+
+    Returns False if it did not: the caller pauses before it looks again. Otherwise the end has
+    come, or some seconds have passed.
+    """
+    seconds = int(min(left_s, HELD_S))
+    if not seconds or not offers.take():
+        return False
+    began = monotonic()
+    try:
+        call = Call("GET", f"{path}?wait=true&timeout={seconds}", timeout_s=seconds + ANSWER_S)
+        reply = yield from glance(call)
+    finally:
+        offers.give_back()
+    if reply is None or not reply.is_success:
+        return False
+    return _has_ended(reply) or monotonic() - began >= seconds / 2
+
+
+def _has_ended(reply: Reply) -> bool:
+    """Return whether an answer shows the end of a job or workflow."""
+    body = reply.body if isinstance(reply.body, dict) else {}
+    return body.get("state") in ENDED | FLOW_ENDED
+
+
+def _follow(job_id: str, pause_s: float, left_s: float, offers: Offers) -> Script[None]:
+    """Wait until the next look is due: by the job's event stream, at least for a pause.
+
+    The server gives a stream a thread of its own, so it takes many more of them than held requests.
+    """
+    began = monotonic()
+    if offers.streams and offers.take():
+        try:
+            offers.streams = yield Follow(f"{_path(job_id)}/events", min(left_s, FOLLOWED_S))
+        finally:
+            offers.give_back()
+    if monotonic() - began < pause_s:
+        yield pause(pause_s)
 
 
 def pause(seconds: float) -> Pause:
@@ -158,20 +208,20 @@ def pause(seconds: float) -> Pause:
     return Pause(seconds * (0.75 + random.random() / 4))  # noqa: S311 - no secret
 
 
-def _look(job_id: str, before: Snapshot) -> Script[Snapshot]:
-    """Return a job's state, the one before if the server does not answer at present."""
-    reply = yield from glance(_path(job_id))
+def _look(job_id: str) -> Script[Snapshot | None]:
+    """Return a job's state; None if the server does not answer at present."""
+    reply = yield from glance(Call("GET", _path(job_id)))
     if reply is None:
-        return before
+        return None
     if reply.is_success:
         return _shown(reply)
     raise _problem(reply, job_id)
 
 
-def glance(path: str) -> Script[Reply | None]:
+def glance(call: Call) -> Script[Reply | None]:
     """Return the answer to one look; None if the server does not answer at present."""
     try:
-        reply = (yield from asked(Call("GET", path), 0)).reply
+        reply = (yield from asked(call, 0)).reply
     except ServerUnreachable:
         return None
     return None if not reply.is_success and refused(reply).retryable else reply

@@ -29,7 +29,7 @@ class RemoteServer:
             settings = RemoteSettings.of(settings)
         self._settings = settings
         self._client = Client(settings)
-        self._streams = operations.Streams()
+        self._offers = operations.Offers()
 
     def __repr__(self) -> str:
         """Return the address, without credentials."""
@@ -138,13 +138,13 @@ class RemoteServer:
 
         Raises ResultTimeout, WorkflowNotFound, or JobNotFound as `read_workflow`.
         """
-        return self._client.run(flows.wait(workflow_id, timeout_s, self._settings.retries))
+        return self._client.run(self._wait_workflow(workflow_id, timeout_s))
 
     async def await_workflow_end(
         self, workflow_id: str, timeout_s: float | None
     ) -> WorkflowSnapshot:
         """Return a workflow after its end, as `wait_workflow` does."""
-        return await self._client.arun(flows.wait(workflow_id, timeout_s, self._settings.retries))
+        return await self._client.arun(self._wait_workflow(workflow_id, timeout_s))
 
     def cancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
         """Cancel a workflow. Raises WorkflowNotFound, or Refused when it has ended."""
@@ -169,7 +169,10 @@ class RemoteServer:
         return self._client.run(operations.enqueue(named, self._settings.retries))
 
     def _wait(self, job_id: str, timeout_s: float | None) -> Script[Snapshot]:
-        return operations.wait(job_id, timeout_s, self._settings.retries, self._streams)
+        return operations.wait(job_id, timeout_s, self._settings.retries, self._offers)
+
+    def _wait_workflow(self, workflow_id: str, timeout_s: float | None) -> Script[WorkflowSnapshot]:
+        return flows.wait(workflow_id, timeout_s, self._settings.retries, self._offers)
 
 
 def _named(drafts: Sequence[Draft]) -> list[Draft]:

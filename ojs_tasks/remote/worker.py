@@ -13,7 +13,7 @@ from ojs_tasks.remote.settings import RemoteSettings
 from ojs_tasks.remote.worker_calls import RemoteReports, WorkerCalls
 from ojs_tasks.worker.acker import Acker
 from ojs_tasks.worker.config import WorkerConfig
-from ojs_tasks.worker.engine import Engine
+from ojs_tasks.worker.engine import CLEAN, DISMISSED, DISMISSED_UNFINISHED, Engine
 from ojs_tasks.worker.execution import Execution
 from ojs_tasks.worker.signals import answer
 from ojs_tasks.worker.waits import Waits
@@ -37,8 +37,15 @@ class RemoteWorker:
         self.directives = self._engine.directives
 
     def run(self) -> int:
-        """Work until told to end, then drain. Returns an exit code."""
-        return self._engine.run(self._claims, self._heart, self._returns)
+        """Work until told to end, then drain. Returns an exit code.
+
+        A worker that an operator of the server dismissed has a code of its own: its parent starts
+        no other worker in its place.
+        """
+        code = self._engine.run(self._claims, self._heart, self._returns)
+        if self.directives.is_dismissed:
+            return DISMISSED if code == CLEAN else DISMISSED_UNFINISHED
+        return code
 
 
 def new_worker_id() -> str:

@@ -1,7 +1,6 @@
 """Where the jobs of a test are: in its database, or in memory."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Final, Protocol
 
@@ -24,9 +23,6 @@ class Bench(Protocol):
 
     def enqueued(self) -> list[Enqueued]:
         """Return all jobs, the oldest first."""
-
-    def run_now(self, *, raises: bool) -> AbstractContextManager[None]:
-        """Run jobs at their enqueue within the context."""
 
 
 def bench() -> Bench:

@@ -6,18 +6,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from ojs_tasks.context import Context, Report
-from ojs_tasks.exceptions import Suspended
+from ojs_tasks.worker.ports import Suspend
 
 
 @dataclass
 class Durability:
-    """What a job in memory keeps between its attempts; the `Reporter` of its context."""
+    """What a job in memory keeps between its attempts."""
 
     state: Any = None
     sequence: int = 0
     signals: list[dict[str, Any]] = field(default_factory=list)
-    wait: Suspended | None = None
+    wait: Suspend | None = None
     is_woken: bool = False
     _sent: int = 0
 
@@ -36,7 +35,7 @@ class Durability:
             }  # fmt: skip
         return {"checkpoint": found, "last_checkpoint": self.state}
 
-    def suspend(self, wait: Suspended) -> bool:
+    def suspend(self, wait: Suspend) -> bool:
         """Note a wait; returns whether a signal has ended it already."""
         self.wait = wait
         self.is_woken = any(one["name"] in wait.signals for one in self.signals)
@@ -50,24 +49,12 @@ class Durability:
         self.is_woken = self.wait is not None and name in self.wait.signals
         return self.is_woken
 
-    def report(self, context: Context, report: Report) -> None:
-        """Keep a checkpoint; the rest of a report is dropped."""
-        if report.checkpoint is not None:
-            self._keep(report.checkpoint)
-
-    async def areport(self, context: Context, report: Report) -> None:
-        """Keep a checkpoint as `report` does."""
-        self.report(context, report)
-
-    def save(self, context: Context, state: bytes, taken: Sequence[int]) -> None:
+    def save(self, state: bytes, taken: Sequence[int]) -> None:
         """Keep a checkpoint, and drop the signals that it contains."""
-        self._keep(json.loads(state))
+        self.keep(json.loads(state))
         self.signals = [one for one in self.signals if one["id"] not in taken]
 
-    async def asave(self, context: Context, state: bytes, taken: Sequence[int]) -> None:
-        """Keep a checkpoint as `save` does."""
-        self.save(context, state, taken)
-
-    def _keep(self, state: Any) -> None:
+    def keep(self, state: Any) -> None:
+        """Keep a checkpoint."""
         self.state = json.loads(json.dumps(state))
         self.sequence += 1

@@ -5,10 +5,11 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 from ojs_tasks.handlers import Handler
-from ojs_tasks.server import is_local
+from ojs_tasks.server import is_local, server, standing_in
 from ojs_tasks.testing.bench import bench
+from ojs_tasks.testing.eager import Eager
 from ojs_tasks.testing.matching import Wanted, describe
-from ojs_tasks.testing.memory import in_memory
+from ojs_tasks.testing.memory import discover, in_memory
 from ojs_tasks.testing.records import Enqueued, Run
 
 MOST: Final = 1000
@@ -33,18 +34,24 @@ def make_due() -> int:
 
 @contextmanager
 def run_now(*, raises: bool = True) -> Iterator[None]:
-    """Run each job at its enqueue, in a `with` block or in a decorated function.
+    """Run each job and workflow at its enqueue, in a `with` block or in a decorated function.
 
-    The enqueue claims available jobs of the same queue and runs them by their handlers. Then it
-    returns the handle, whose state is the present one. Jobs that handlers enqueue run inside them.
-    A job with a later time waits, a failed attempt waits for its retry: `make_due` and
-    `run_available` run them. `raises`: the enqueue raises the handler's exception, except Retry and
-    Discard. Without a database the jobs are in memory.
+    The enqueue claims available jobs of the same queues and runs them by their handlers: of a
+    workflow all steps in order, with the results of the steps before. Then it returns the handle,
+    whose state is the present one. Jobs that handlers enqueue run inside them. A job with a later
+    time waits, a failed attempt waits for its retry: `make_due` and `run_available` run them.
+    `raises`: the enqueue raises the handler's exception, except Retry and Discard. Without a
+    database the jobs are in memory.
     """
     with ExitStack() as stack:
         if not is_local():
             stack.enter_context(in_memory())
-        stack.enter_context(bench().run_now(raises=raises))
+        discover()
+        inner = server()
+        if isinstance(inner, Eager):  # of an outer `run_now`, whose `raises` this one replaces
+            inner = inner.inner
+        eager = Eager(inner, bench(), raises=raises)
+        stack.enter_context(standing_in(eager, is_local=is_local()))
         yield
 
 

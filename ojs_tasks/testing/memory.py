@@ -1,82 +1,45 @@
 """A server in memory, for tests of projects without the server's apps.
 
-It stores jobs, runs them by their handlers, and retries, discards and cancels them. Unique
-policies, rate limits, middleware and workflows need the server.
+It stores jobs and workflows, runs them by their handlers and middleware, and retries, discards and
+cancels them. Unique policies, rate limits and schedules need the server.
 """
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any, Final
-from uuid import uuid4
+from typing import Any
 
 from ojs_tasks import registry
-from ojs_tasks.exceptions import Discard, JobNotFound, Retry, UncommittedJob
+from ojs_tasks.exceptions import (
+    Discard,
+    JobNotFound,
+    ResultTimeout,
+    Retry,
+    UncommittedJob,
+    WorkflowNotFound,
+)
+from ojs_tasks.flows import WorkflowSnapshot
 from ojs_tasks.registry import handled_queues
-from ojs_tasks.server import Draft, Snapshot, use
-from ojs_tasks.testing.attempts import Claimed, Outcome, attempt
-from ojs_tasks.testing.durability import Durability
-from ojs_tasks.testing.records import Enqueued, Run, TooManyJobs, call_of
-from ojs_tasks.testing.unsupported import WithoutWorkflows
-
-MAX_ATTEMPTS: Final = 3  # the server's default
-NESTED: Final = 50  # jobs that run inside one another
-PRIORITIES: Final = {"high": 10, "normal": 0, "low": -10}
+from ojs_tasks.server import Draft, Reconciled, Snapshot, standing_in
+from ojs_tasks.testing.attempts import attempt
+from ojs_tasks.testing.memory_flows import Flow, Flows, planned, snapshot
+from ojs_tasks.testing.memory_jobs import Conflict, MemoryJob, through_json
+from ojs_tasks.testing.records import Enqueued, Run, TooManyJobs
 
 
-@dataclass
-class _Job:
-    """A job in memory; `draft` is its envelope after a trip through JSON."""
-
-    id: str
-    draft: dict[str, Any]
-    state: str
-    attempt: int = 0
-    result: Any = None
-    errors: list[dict[str, Any]] = field(default_factory=list)
-    durability: Durability = field(default_factory=Durability)
-
-    @property
-    def queue(self) -> str:
-        return str(self.draft.get("queue") or "default")
-
-    @property
-    def priority(self) -> int:
-        given = self.draft.get("priority") or 0
-        return PRIORITIES[given] if isinstance(given, str) else int(given)
-
-    @property
-    def max_attempts(self) -> int:
-        found = (self.draft.get("retry") or {}).get("max_attempts")
-        return MAX_ATTEMPTS if found is None else int(found)
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return Snapshot(
-            self.id, self.draft["type"], self.queue, self.state, self.attempt, self.max_attempts,
-            self.result, self.errors[-1] if self.errors else None, tuple(self.errors),
-            meta=self.draft.get("meta") or {},
-        )  # fmt: skip
-
-
-class Memory(WithoutWorkflows):
+class Memory:
     """The jobs of a test: a `Server` for producers, and a `Bench` for the test."""
 
     def __init__(self) -> None:
         """Begin without a job."""
-        self._jobs: dict[str, _Job] = {}
-        self._runs_now = False
-        self._raises = True
-        self._depth = 0
+        self._jobs: dict[str, MemoryJob] = {}
+        self._flows = Flows(self._store)
+
+    # --- jobs
 
     def enqueue(self, drafts: Sequence[Draft]) -> list[Snapshot | None]:
-        """Keep jobs, and run them with `run_now`. Raises TypeError for values that are no JSON."""
-        made = [_made(json.loads(json.dumps(dict(draft)))) for draft in drafts]
+        """Keep jobs. Raises TypeError for values that are no JSON."""
+        made = [MemoryJob.of(draft) for draft in drafts]
         self._jobs |= {job.id: job for job in made}
-        for job in made if self._runs_now else ():
-            self._run_at_once(job)
         return [job.snapshot for job in made]
 
     async def aenqueue(self, drafts: Sequence[Draft]) -> list[Snapshot | None]:
@@ -92,10 +55,14 @@ class Memory(WithoutWorkflows):
         return self.read(job_id)
 
     def wait(self, job_id: str, timeout_s: float | None) -> Snapshot:
-        """Return a job that has ended. Raises JobNotFound, UncommittedJob: no worker runs it."""
+        """Return a job that has ended.
+
+        Raises JobNotFound, ResultTimeout if the caller only looks, UncommittedJob if it would wait
+        without end: no worker runs the job.
+        """
         shown = self.read(job_id)
         if not shown.has_ended:
-            raise UncommittedJob(f"job {job_id} is {shown.state}: run it by run_available()")
+            raise _no_end(f"job {job_id}", shown.state, timeout_s)
         return shown
 
     async def await_end(self, job_id: str, timeout_s: float | None) -> Snapshot:
@@ -103,10 +70,15 @@ class Memory(WithoutWorkflows):
         return self.wait(job_id, timeout_s)
 
     def cancel(self, job_id: str) -> Snapshot:
-        """Cancel a job that has not ended. Raises JobNotFound."""
+        """Cancel a job. Raises JobNotFound, or Refused when it has ended."""
         job = self._job(job_id)
-        if not job.snapshot.has_ended:
-            job.state = "cancelled"
+        if job.snapshot.has_ended:
+            raise Conflict(
+                f"job is {job.state} and cannot be cancelled",
+                {"job_id": job_id, "current_state": job.state},
+            )
+        job.finish("cancelled")
+        self._note_end(job)
         return job.snapshot
 
     async def acancel(self, job_id: str) -> Snapshot:
@@ -114,20 +86,83 @@ class Memory(WithoutWorkflows):
         return self.cancel(job_id)
 
     def signal(self, job_id: str, name: str, payload: Any) -> None:
-        """Send a signal to a job. Raises JobNotFound, or ValueError when it has ended."""
+        """Send a signal to a job. Raises JobNotFound, or Refused when it has ended."""
         job = self._job(job_id)
         if job.snapshot.has_ended:
-            raise ValueError(f"job {job_id} is {job.state} and takes no signal")
-        if job.durability.send(name, payload) and job.state == "scheduled":
-            job.state = "available"
+            raise Conflict(
+                f"job is {job.state} and takes no signal",
+                {"job_id": job_id, "current_state": job.state},
+            )
+        job.signal(name, payload)
 
     async def asignal(self, job_id: str, name: str, payload: Any) -> None:
         """Send a signal as `signal` does."""
         self.signal(job_id, name, payload)
 
+    # --- workflows
+
+    def start_workflow(self, body: Draft) -> WorkflowSnapshot:
+        """Keep a workflow and the jobs of its first steps.
+
+        Raises TypeError for values that are no JSON, ValueError for more than three levels.
+        """
+        flow = planned(through_json(body))
+        self._flows.start(flow)
+        return self._shown(flow)
+
+    async def astart_workflow(self, body: Draft) -> WorkflowSnapshot:
+        """Keep a workflow as `start_workflow` does."""
+        return self.start_workflow(body)
+
+    def read_workflow(self, workflow_id: str, *, with_results: bool = False) -> WorkflowSnapshot:
+        """Return the present state of a workflow. Raises WorkflowNotFound."""
+        return self._shown(self._flow(workflow_id), with_results=with_results)
+
+    async def aread_workflow(
+        self, workflow_id: str, *, with_results: bool = False
+    ) -> WorkflowSnapshot:
+        """Return the present state of a workflow. Raises WorkflowNotFound."""
+        return self.read_workflow(workflow_id, with_results=with_results)
+
+    def wait_workflow(self, workflow_id: str, timeout_s: float | None) -> WorkflowSnapshot:
+        """Return a workflow that has ended. Raises WorkflowNotFound, and as `wait`."""
+        shown = self.read_workflow(workflow_id, with_results=True)
+        if not shown.has_ended:
+            raise _no_end(f"workflow {workflow_id}", shown.state, timeout_s)
+        return shown
+
+    async def await_workflow_end(
+        self, workflow_id: str, timeout_s: float | None
+    ) -> WorkflowSnapshot:
+        """Return a workflow that has ended, as `wait_workflow` does."""
+        return self.wait_workflow(workflow_id, timeout_s)
+
+    def cancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
+        """Cancel a workflow. Raises WorkflowNotFound, or Refused when it has ended."""
+        flow = self._flow(workflow_id)
+        if flow.outer is not None or flow.state != "running":
+            reason = "nested" if flow.outer is not None else flow.state
+            raise Conflict(
+                f"workflow is {reason} and cannot be cancelled",
+                {"workflow_id": workflow_id, "current_state": flow.state},
+            )
+        for job_id in self._flows.cancel(flow, lambda one: not self._is_active(one)):
+            self._jobs[job_id].finish("cancelled")
+        return self._shown(flow)
+
+    async def acancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
+        """Cancel a workflow as `cancel_workflow` does."""
+        return self.cancel_workflow(workflow_id)
+
+    def reconcile_schedules(self, owner: str, bodies: Sequence[Draft]) -> Reconciled:
+        """Raise NotImplementedError: no time passes in a test."""
+        raise NotImplementedError("a test in memory has no schedules: they need the server's apps")
+
+    # --- the bench
+
     def enqueued(self) -> list[Enqueued]:
         """Return all jobs, the oldest first."""
-        return [_enqueued(job) for job in self._jobs.values()]
+        return [job.enqueued for job in self._jobs.values()]
 
     def make_due(self) -> int:
         """Make scheduled and retryable jobs available; return how many there were."""
@@ -147,89 +182,58 @@ class Memory(WithoutWorkflows):
             runs.append(self._run(job, raises=raises))
         if job := self._next(queues or handled_queues()):
             raise TooManyJobs(
-                f"{most} attempts ran and a job of type {job.draft['type']} is still available"
+                f"{most} attempts ran and a job of type {job.type} is still available"
             )
         return runs
 
-    @contextmanager
-    def run_now(self, *, raises: bool) -> Iterator[None]:
-        """Run jobs at their enqueue within the context."""
-        before = self._runs_now, self._raises
-        discover()
-        self._runs_now, self._raises = True, raises
-        try:
-            yield
-        finally:
-            self._runs_now, self._raises = before
+    def _run(self, job: MemoryJob, *, raises: bool) -> Run:
+        claimed = job.claim()
+        outcome = attempt(claimed, job)
+        if job.state == "active":  # its handler may have cancelled it
+            job.end(claimed, outcome)
+            self._note_end(job)
+        raised = outcome.raised
+        if raises and raised is not None and not isinstance(raised, Retry | Discard):
+            raise raised
+        return Run(job.id, job.type, claimed.attempt, job.state, job.result, outcome.error)
 
-    def _job(self, job_id: str) -> _Job:
-        if job_id not in self._jobs:
-            raise JobNotFound(f"no job {job_id}")
-        return self._jobs[job_id]
-
-    def _next(self, queues: Sequence[str]) -> _Job | None:
+    def _next(self, queues: Sequence[str]) -> MemoryJob | None:
         found = [one for one in self._jobs.values() if one.state == "available"]
         found = [one for one in found if one.queue in queues]
         return min(found, key=lambda one: -one.priority, default=None)
 
-    def _run_at_once(self, job: _Job) -> None:
-        if job.state != "available":
-            return
-        if self._depth == NESTED:
-            raise TooManyJobs(f"{NESTED} jobs enqueue one another: {job.draft['type']}")
-        self._depth += 1
-        try:
-            self._run(job, raises=self._raises)
-        finally:
-            self._depth -= 1
+    def _store(self, draft: Mapping[str, Any]) -> str:
+        job = MemoryJob.of(draft)
+        self._jobs[job.id] = job
+        return job.id
 
-    def _run(self, job: _Job, *, raises: bool) -> Run:
-        job.state, job.attempt = "active", job.attempt + 1
-        draft = {**job.draft, **job.durability.members}
-        outcome = attempt(
-            Claimed.of(job.id, draft, job.queue, job.attempt, job.max_attempts), job.durability
-        )
-        if job.state == "active":  # its handler may have cancelled it
-            _end(job, outcome)
-        raised = outcome.raised
-        if raises and raised is not None and not isinstance(raised, Retry | Discard):
-            raise raised
-        shown = job.snapshot
-        return Run(job.id, shown.type, job.attempt, job.state, job.result, outcome.error)
+    def _note_end(self, job: MemoryJob) -> None:
+        if job.snapshot.has_ended:
+            error = job.errors[-1] if job.errors else None
+            self._flows.note_end(job.id, job.state, job.result, error)
 
+    def _job(self, job_id: str) -> MemoryJob:
+        if job_id not in self._jobs:
+            raise JobNotFound(f"no job {job_id}")
+        return self._jobs[job_id]
 
-def _made(draft: dict[str, Any]) -> _Job:
-    job_id = str(draft.get("id") or uuid4())
-    if draft.get("pending"):
-        return _Job(job_id, draft, "pending")
-    return _Job(job_id, draft, "scheduled" if _is_later(draft.get("scheduled_at")) else "available")
+    def _is_active(self, job_id: str) -> bool:
+        return self._jobs[job_id].state == "active"
+
+    def _flow(self, workflow_id: str) -> Flow:
+        found = self._flows.find(workflow_id)
+        if found is None:
+            raise WorkflowNotFound(f"no workflow {workflow_id}")
+        return found
+
+    def _shown(self, flow: Flow, *, with_results: bool = False) -> WorkflowSnapshot:
+        return snapshot(flow, self._is_active, results=with_results)
 
 
-def _is_later(at: str | None) -> bool:
-    if at is None or at == "+PT0S":
-        return False
-    return at.startswith("+") or datetime.fromisoformat(at) > datetime.now(UTC)
-
-
-def _end(job: _Job, outcome: Outcome) -> None:
-    if outcome.suspended is not None:
-        job.attempt -= 1
-        job.state = "available" if job.durability.suspend(outcome.suspended) else "scheduled"
-        return
-    if outcome.error is None:
-        job.state, job.result = "completed", outcome.result
-        return
-    job.errors.append(outcome.error)
-    may_retry = outcome.is_retryable and job.attempt < job.max_attempts
-    job.state = "retryable" if may_retry else "discarded"
-
-
-def _enqueued(job: _Job) -> Enqueued:
-    args, kwargs = call_of(job.draft["args"])
-    shown = job.snapshot
-    return Enqueued(
-        job.id, shown.type, job.queue, job.state, args, kwargs, job.priority, shown.meta
-    )
+def _no_end(what: str, state: str, timeout_s: float | None) -> Exception:
+    if timeout_s is not None and timeout_s <= 0:
+        return ResultTimeout(f"{what} did not end in time: it was {state}")
+    return UncommittedJob(f"{what} is {state}, and no worker runs it here: use run_available()")
 
 
 def discover() -> None:
@@ -261,9 +265,8 @@ def in_memory() -> Iterator[Memory]:
         yield _active
         return
     _active = Memory()
-    use(_active)
     try:
-        yield _active
+        with standing_in(_active, is_local=False):
+            yield _active
     finally:
         _active = None
-        use(None)

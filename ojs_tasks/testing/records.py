@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ojs_tasks.handlers import KEYWORDS
+from ojs_tasks.arguments import KEYWORDS
 
 
 class TooManyJobs(AssertionError):

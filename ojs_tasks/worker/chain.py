@@ -18,7 +18,6 @@ from typing import Any, Protocol
 from asgiref.sync import async_to_sync, sync_to_async
 
 from ojs_tasks.context import Context
-from ojs_tasks.documents import loads
 from ojs_tasks.exceptions import JobTimeout
 from ojs_tasks.handlers import Handler, is_async
 from ojs_tasks.middleware import Wrapper, execution_chain
@@ -154,7 +153,7 @@ def _let_timeout_arrive() -> None:
 
 def _call(context: Context) -> Any:
     handler = _handler(context)
-    returned = handler.run(_arguments(context))
+    returned = handler.run(context.args)
     if isinstance(returned, CoroutineType):
         returned.close()
         raise TypeError(
@@ -168,7 +167,7 @@ def _call(context: Context) -> Any:
 
 
 async def _call_async(context: Context) -> Any:
-    returned = await _handler(context).run(_arguments(context))
+    returned = await _handler(context).run(context.args)
     if orphans := orphans_of(context):
         _log_orphans(context, orphans)
         await context.aprogress(message=_orphaned(orphans))
@@ -183,10 +182,6 @@ def _log_orphans(context: Context, names: Sequence[str]) -> None:
     """Warn of stored steps that the code of the handler no longer asks for."""
     facts = {"job_id": context.id, "job_type": context.type, "steps": list(names)}
     logger.warning("steps.orphaned", extra=facts)
-
-
-def _arguments(context: Context) -> Any:
-    return loads(context.job.args)
 
 
 def _result(context: Context, returned: Any) -> Any:

@@ -26,7 +26,9 @@ LEAVE_S: Final = 5.0  # how long other handlers may go on in a process that must
 CANCEL_S: Final = 1.0  # how long cancelled coroutines may clean up after the grace period
 DRAIN_LOG_S: Final = 5.0  # how often the number of jobs left is logged
 
-CLEAN, UNFINISHED, REPLACE = 0, 1, 75  # exit codes; the parent starts a new process after REPLACE
+# Exit codes. The parent starts a new process after REPLACE, and none after the two of a worker that
+# an operator dismissed, with all jobs finished or some given back.
+CLEAN, UNFINISHED, REPLACE, DISMISSED, DISMISSED_UNFINISHED = 0, 1, 75, 76, 77
 
 
 class Engine:
@@ -57,6 +59,10 @@ class Engine:
         heart.start()
         claimer.run()
         return self._drain(heart, returns)
+
+    def is_idle(self) -> bool:
+        """Return whether no job is in flight and each outcome is stored."""
+        return not self.in_flight.count() and self.acker.flush(0)
 
     def _claim_soon(self) -> None:
         if not self.waits.main.is_set():  # the main thread clears it before it checks

@@ -4,6 +4,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from ojs_tasks.codecs.errors import CodecFailed, CodecKeyUnknown
 from ojs_tasks.context import Context
 from ojs_tasks.exceptions import Retry
 from ojs_tasks.job_errors import MAX_FRAMES, bounded
@@ -54,6 +55,10 @@ def _retrying(problem: BaseException, context: Context) -> dict[str, Any]:
     if len(leaves) == 1 and isinstance(leaves[0], Retry):
         after_ms = leaves[0].after_ms
         return {} if after_ms is None else {"retry_after_ms": min(after_ms, MAX_WAIT_MS)}
+    if any(isinstance(one, CodecFailed) for one in leaves):
+        return {"retryable": False}
+    if any(isinstance(one, CodecKeyUnknown) for one in leaves):
+        return {}
     handler = handler_of(context.job)
     if handler is None or all(isinstance(one, Retry) or handler.retries(one) for one in leaves):
         return {}

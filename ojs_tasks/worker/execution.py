@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from asgiref.sync import async_to_sync
 
+from ojs_tasks.codecs.configured import coding
 from ojs_tasks.context import Context, run_as_current
 from ojs_tasks.documents import dumps
 from ojs_tasks.exceptions import JobTimeout, Suspended
@@ -13,6 +14,7 @@ from ojs_tasks.job_errors import server_error, timeout_error
 from ojs_tasks.registry import handler_of
 from ojs_tasks.worker.chain import Steps, steps_for
 from ojs_tasks.worker.errors import InvalidResult, described, leaves_of
+from ojs_tasks.worker.failures import log_failure
 from ojs_tasks.worker.ports import Ack, Nack, Outcome, Suspend
 
 Run = TypeVar("Run", bound=Callable[..., Any])
@@ -70,17 +72,28 @@ class Execution:
         except BaseException as problem:
             if isinstance(problem, CancelledError) and is_late():
                 context.raised = problem
-                return timed_out(context)
+                outcome = timed_out(context)
+                log_failure(problem, outcome, context)
+                return outcome
             return self._ended_by(problem, context)
 
-    def _completed(self, context: Context, result: Any) -> Ack:
-        encoded = None if result is None else self._encode(result)
+    def _completed(self, context: Context, result: Any) -> Ack | Nack:
+        """Return the answer for an attempt that returned; a refused result fails it.
+
+        Only this check makes an `invalid_result`: a handler may raise the same classes itself, for
+        example when the server refuses a job that it enqueues.
+        """
+        try:
+            encoded = None if result is None else self._encode(result, context.type)
+        except self._refusals as problem:
+            context.raised = problem
+            return failed(context, server_error("invalid_result", str(problem)))
         return Ack(context.job.id, encoded, context.worker_id, context.job.attempt)
 
-    def _encode(self, result: Any) -> bytes:
+    def _encode(self, result: Any, job_type: str) -> bytes:
         """Serialize a result. Raises a refusal."""
         try:
-            encoded = dumps(result)
+            encoded = dumps(coding().result(result, job_type))
         except ValueError as problem:
             raise InvalidResult(str(problem)) from None
         self._check(encoded)
@@ -97,10 +110,13 @@ class Execution:
                 context.job.attempt,
             )
         context.raised = problem
+        outcome = self._outcome_of(problem, context)
+        log_failure(problem, outcome, context)
+        return outcome
+
+    def _outcome_of(self, problem: BaseException, context: Context) -> Nack:
         if isinstance(problem, JobTimeout):
             return timed_out(context)
-        if isinstance(problem, self._refusals):
-            return failed(context, server_error("invalid_result", str(problem)))
         return failed(context, described(problem, context))
 
 

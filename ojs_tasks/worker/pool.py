@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from ojs_tasks.worker.engine import CLEAN, UNFINISHED
+from ojs_tasks.worker.engine import CLEAN, DISMISSED, DISMISSED_UNFINISHED, UNFINISHED
 from ojs_tasks.worker.tether import tied
 
 logger = logging.getLogger("ojs.worker")
@@ -16,6 +16,8 @@ logger = logging.getLogger("ojs.worker")
 PAUSE_S = 1.0  # before a failed process is started again
 KILL_S = 10.0  # beyond the grace period
 LOOK_S = 1.0  # between looks at the processes, without a call of `look_soon`
+FINAL = {DISMISSED: CLEAN, DISMISSED_UNFINISHED: UNFINISHED}  # codes of processes not replaced
+FINAL_ONCE = {**FINAL, CLEAN: CLEAN, UNFINISHED: UNFINISHED}  # with `once`
 
 
 @dataclass(slots=True)
@@ -31,7 +33,7 @@ class Pool:
         """Prepare; `run` starts them. With `once` a clean end is not followed by a new start."""
         self._command = list(command)
         self._number = number
-        self._once = once
+        self._final = FINAL_ONCE if once else FINAL
         self._grace_s = grace_s
         self._processes: list[_Process] = []
         self._over = threading.Event()
@@ -79,9 +81,13 @@ class Pool:
             code = process.handle.poll()
             if code is None:
                 continue
-            if self._once and code in {CLEAN, UNFINISHED}:
-                self._code = max(self._code, code)
+            if code in self._final:
+                self._code = max(self._code, self._final[code])
                 del self._processes[index]
+                if code in FINAL:
+                    facts = {"pid": process.handle.pid, "left": len(self._processes)}
+                    logger.warning("worker.dismissed", extra=facts)
+                self._ended.set()  # another process may have ended, too
                 return
             logger.warning("worker.replaced", extra={"pid": process.handle.pid, "code": code})
             if monotonic() - process.started_at < PAUSE_S:
@@ -98,7 +104,7 @@ class Pool:
             except subprocess.TimeoutExpired:
                 process.handle.kill()
                 code = process.handle.wait()
-            self._code = max(self._code, UNFINISHED if code else CLEAN)
+            self._code = max(self._code, FINAL.get(code, UNFINISHED if code else CLEAN))
 
     def terminate_all(self) -> None:
         """Send SIGTERM to live processes; a process that got one before ignores the repetition."""

@@ -59,12 +59,12 @@ def console(operator: User) -> Client:
     return client
 
 
-def answer(page: Page, reason: str = "", button: str = "Go on") -> None:
-    """Fill in and confirm the dialog that a button opens."""
+def answer(page: Page, reason: str = "", *, does: bool = True) -> None:
+    """Fill in the dialog that a button opens, and confirm or dismiss it."""
     dialog = page.get_by_role("dialog")
     if reason:
         dialog.get_by_label("Reason").fill(reason)
-    dialog.get_by_role("button", name=button).click()
+    dialog.locator("button[value=yes]" if does else "button[value='']").click()
 
 
 def is_complaint(said: ConsoleMessage) -> bool:

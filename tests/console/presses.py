@@ -97,7 +97,7 @@ def _states(*states: State) -> Callable[[], str]:
 
 
 def _all(page: Page) -> None:
-    page.get_by_label("Choose all on this page").check()
+    page.get_by_label("Select all on this page").check()
 
 
 def _directed(verb: str) -> Callable[[], dict[str, str]]:
@@ -200,15 +200,15 @@ ACTS: dict[str, Press] = {
     "retry": Press(_at(made.dead, JOB), "Retry"),
     "cancel": Press(_at(made.live, JOB), "Cancel"),
     "delete": Press(_at(made.dead, JOB), "Discard"),
-    "retry-chosen": Press(_states(State.DISCARDED, State.DISCARDED), "Retry chosen", _all),
-    "cancel-chosen": Press(_states(State.AVAILABLE, State.AVAILABLE), "Cancel chosen", _all),
-    "delete-chosen": Press(_states(State.COMPLETED, State.COMPLETED), "Delete chosen", _all),
+    "retry-chosen": Press(_states(State.DISCARDED, State.DISCARDED), "Retry selected", _all),
+    "cancel-chosen": Press(_states(State.AVAILABLE, State.AVAILABLE), "Cancel selected", _all),
+    "delete-chosen": Press(_states(State.COMPLETED, State.COMPLETED), "Delete selected", _all),
     "cancel-workflow": Press(lambda: f"/console/workflows/{created(chain(job()))}/", "Cancel"),
     "pause": Press(_at(made.queue, QUEUE), "Pause"),
     "resume": Press(_at(_paused, QUEUE), "Resume"),
     "purge": Press(_at(made.queue, QUEUE), "Purge mail", _filled(confirm="mail"), asks=False),
     "key-revoke": Press(_at(made.key, KEYS), "Revoke k"),
-    "remove-worker": Press(_at(made.lost_worker, WORKER), "Forget"),
+    "remove-worker": Press(_at(made.lost_worker, WORKER), "Remove"),
     "quiet": Press(_at(made.worker, WORKER), "Quiet"),
     "unquiet": Press(_at(_directed("quiet"), WORKER), "Resume"),
     "terminate": Press(_at(made.worker, WORKER), "Terminate"),
@@ -228,7 +228,7 @@ ACTS: dict[str, Press] = {
         _opened("#save-view", name="Mine"),
         asks=False,
     ),
-    "view-delete": Press(_view, "Forget Mine"),
+    "view-delete": Press(_view, "Delete Mine"),
     "region-probe": Press(_region(), "Probe"),
     "region-open": Press(_region(), "Open breaker"),
     "region-close": Press(_region(lambda: force(LOCAL, Breaker.OPEN, ADA)), "Close breaker"),
@@ -259,7 +259,7 @@ ACTS: dict[str, Press] = {
     "webhook-create": Press(
         lambda: "/console/webhooks/", "Subscribe", _filled(url="https://example.org/h"), asks=False
     ),
-    "webhook-switch": Press(_hook, "Switch off"),
+    "webhook-switch": Press(_hook, "Disable"),
     "webhook-delete": Press(_hook, "Delete"),
     "webhook-rotate": Press(_hook, "New secret"),
     "webhook-test": Press(_hook, "Test"),
@@ -277,31 +277,31 @@ FORMS: dict[str, Press] = {
     "operation": Press(
         lambda: f"/console/operations/{begin('cancel', state='available').pk}/", "Stop"
     ),
-    "queue": Press(_at(made.queue, QUEUE), "Store", _filled(config='{"concurrency": 3}'), False),
-    "api_keys": Press(_at(dict, KEYS), "Make key", _filled(name="by hand"), asks=False),
+    "queue": Press(_at(made.queue, QUEUE), "Save", _filled(concurrency="3"), False),
+    "api_keys": Press(_at(dict, KEYS), "Create key", _filled(name="by hand"), asks=False),
     "api_key_rotate": Press(_at(made.key, KEYS), "Rotate k"),
     "within": Press(_restricted, "Show", asks=False, is_audited=False),
     "simulate": Press(
         lambda: "/console/simulate/", "Simulate", _filled(minutes="5"), asks=False
     ),
     "cron_new": Press(
-        lambda: "/console/cron/new/", "Store", _filled(name="n", template=TEMPLATE), asks=False
+        lambda: "/console/cron/new/", "Save", _filled(name="n", template=TEMPLATE), asks=False
     ),
-    "cron_edit": Press(_at(made.schedule, f"{SCHEDULE}/edit"), "Store", _reasoned, asks=False),
+    "cron_edit": Press(_at(made.schedule, f"{SCHEDULE}/edit"), "Save", _reasoned, asks=False),
     "pools": Press(
-        lambda: "/console/pools/", "Store",
+        lambda: "/console/pools/", "Save",
         _opened("#configure"), asks=False,
     ),
     "pool_new": Press(
-        lambda: "/console/new-pool/", "Store", _filled(name="fast", queues="mail"), asks=False
+        lambda: "/console/new-pool/", "Save", _filled(name="fast", queues="mail"), asks=False
     ),
-    "pool_edit": Press(_pool("/edit"), "Store", _reasoned, asks=False),
-    "tenant_new": Press(lambda: "/console/new-tenant/", "Store", _filled(tenant_id="blue"), False),
+    "pool_edit": Press(_pool("/edit"), "Save", _reasoned, asks=False),
+    "tenant_new": Press(lambda: "/console/new-tenant/", "Save", _filled(tenant_id="blue"), False),
     "region_adopt": Press(_waiting_in_eu, "Adopt waiting jobs", _reasoned, asks=False),
     "region_forget": Press(_gone, "Remove copies", _reasoned, asks=False),
     "rules_new": Press(
-        lambda: "/console/new-rules/", "Store", _filled(type=TYPE, rules="2.0 1\n1.0 9"), asks=False
+        lambda: "/console/new-rules/", "Save", _filled(type=TYPE, rules="2.0 1\n1.0 9"), asks=False
     ),
-    "rules_edit": Press(lambda: f"{_rules()}rules/", "Store", _reasoned, asks=False),
-    "tenant_edit": Press(_at(made.tenant, f"{TENANT}/edit"), "Store", _reasoned, asks=False),
+    "rules_edit": Press(lambda: f"{_rules()}rules/", "Save", _reasoned, asks=False),
+    "tenant_edit": Press(_at(made.tenant, f"{TENANT}/edit"), "Save", _reasoned, asks=False),
 }  # fmt: skip

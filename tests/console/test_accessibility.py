@@ -48,6 +48,7 @@ SIZES = ((360, 740), (1280, 800))
 UNSEEN = {"act", "within", "logout", "api_key_rotate", "operation_file"}
 ASKS = {"operation_new": "?verb=retry&dead=1"}  # the query that a page needs besides its path
 OF_TYPE = ("versions_of_type", "version_removal", "version_touched", "rules_edit")
+ENCODED = {"ojs_encoded": True, "encoding": "gzip/plain+binary/encrypted", "data": "AAE="}
 LONG = "a." + "long" * 30
 
 Places = dict[str, str]
@@ -96,8 +97,10 @@ def places(page: Page) -> Places:
         "job_arguments": {
             "job_id": JobFactory.create(meta={"data_classification": "restricted"}).id
         },
+        "job_decode": {"job_id": JobFactory.create(args=[ENCODED]).id},
         "operation": {"pk": begin("cancel", state="available").pk},
         "queue": {"name": "mail"},
+        "type": {"job_type": LONG},
         "region_adopt": {"region_id": "eu"},
         "region_forget": {"region_id": "mars"},
         "worker": {"name": "worker-1"},
@@ -196,6 +199,6 @@ def test_every_page_is_for_everybody_on_every_screen(
 
 def test_a_question_is_without_violations(page: Page, places: Places) -> None:
     page.goto(places["queue"])
-    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Resume", exact=True).click()
     assert page.get_by_role("dialog").is_visible()
     assert not violations(page)

@@ -12,11 +12,12 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
+from console.admin_groups import GROUPS, INTERNALS, PLAIN
 from console.roles import OURS, Role
 from console.site import Site
 from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
-from jobs.models import Audit, Job, Queue, Staff, Worker
+from jobs.models import Audit, Job, LoopTick, Queue, Staff, Worker
 from jobs.services.operate.queues import pause
 from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.api.cron_codec import decode_definition
@@ -224,3 +225,38 @@ def test_every_page_works_under_the_policy_of_the_console(page: Page, operator: 
     page.goto(on(User, "change", operator.pk))
     page.locator("#id_groups_add_all, #id_groups_add_all_link").first.click()
     assert page.locator("#id_groups_to option").count() == 3
+
+
+def index_of(client: Client) -> dict[str, list[dict[str, Any]]]:
+    """Return the models of the index by the name of their group."""
+    listed = client.get(reverse("admin:index")).context["app_list"]
+    return {group["name"]: group["models"] for group in listed}
+
+
+def test_index_lists_every_model_under_a_plain_name(root: Client) -> None:
+    groups = index_of(root)
+    shown = {model["model"]._meta.label for models in groups.values() for model in models}
+
+    assert list(groups) == list(GROUPS)
+    assert shown == PLAIN.keys() == {model._meta.label for model in admin.site._registry}
+    assert all(model["explanation"] for models in groups.values() for model in models)
+
+
+def test_bookkeeping_is_read_only_in_a_group_of_its_own(root: Client) -> None:
+    internals = index_of(root)[INTERNALS]
+
+    assert list(index_of(root))[-1] == INTERNALS
+    assert {"Split types", "Held versions", "Started attempts", "Redraws", "Canary evidence"} <= {
+        model["name"] for model in internals
+    }
+    assert all(model["view_only"] and not model["add_url"] for model in internals)
+
+
+def test_list_and_row_have_the_plain_name(root: Client) -> None:
+    listed = root.get(on(LoopTick, "changelist")).content.decode()
+    LoopTick.objects.get_or_create(name="promote")
+    row = root.get(on(LoopTick, "change", "promote")).content.decode()
+
+    assert "<h1>Loop runs</h1>" in listed
+    assert "The last run of each background loop." in listed
+    assert ">Loop runs</a>" in row

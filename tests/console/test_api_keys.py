@@ -82,7 +82,7 @@ def test_a_revoked_key_is_gone_from_the_list_but_not_from_the_record(console: Cl
 
     said = messages_of(act(console, "key-revoke", id=key.prefix, reason="leaked"))
 
-    assert "opens nothing any more" in said[-1]
+    assert "refuses it from now on" in said[-1]
     assert Audit.objects.get(action="key.revoked").reason == "leaked"
     assert "billing" not in text(console, url("api_keys"))
     assert "revoked" in text(console, url("api_keys", ended="1"))
@@ -103,11 +103,11 @@ def test_many_keys_are_paged_and_found_by_name(console: Client) -> None:
 def test_a_key_is_made_rotated_and_revoked_by_hand(page: Page) -> None:
     page.goto(url("api_keys"))
     page.locator("#new").get_by_label("Name").fill("by hand")
-    page.locator("#new").get_by_role("button", name="Make key").click()
+    page.locator("#new").get_by_role("button", name="Create key").click()
     shown = page.locator("#secret pre")
     expect(shown).to_have_text(SECRET)
     first = shown.inner_text()
-    page.get_by_role("link", name="I have it").click()
+    page.get_by_role("link", name="I have copied it").click()
     expect(page.locator("#secret")).to_have_count(0)
 
     page.get_by_role("button", name="Rotate by hand").click()
@@ -118,5 +118,5 @@ def test_a_key_is_made_rotated_and_revoked_by_hand(page: Page) -> None:
 
     page.get_by_role("button", name="Revoke by hand").click()
     answer(page)
-    expect(page.locator(".messages")).to_contain_text("opens nothing any more")
+    expect(page.locator(".messages")).to_contain_text("refuses it from now on")
     assert ApiKey.objects.get().revoked_at is not None

@@ -42,7 +42,7 @@ def test_every_page_is_in_sight_on_a_small_laptop(page: Page) -> None:
     expect(audit).to_be_hidden()
     page.get_by_text("More").click()
     audit.click()
-    expect(page.locator(".more summary")).to_have_text("Audit")
+    expect(page.locator(".more summary")).to_have_text("Audit log")
     assert page.evaluate("document.querySelector('.top').clientHeight < 70")
 
 
@@ -70,7 +70,7 @@ def test_a_job_is_found_looked_at_and_cancelled(page: Page) -> None:
     stored_ids(3)
     page.get_by_role("link", name="Jobs").click()
     page.get_by_label("Type", exact=True).fill("mail.*")
-    page.get_by_role("button", name="Find").click()
+    page.get_by_role("button", name="Search").click()
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("link", name="mail.send").click()
     expect(page.locator("pre").first).to_contain_text("someone@example.org")
@@ -85,7 +85,7 @@ def test_a_refused_question_does_nothing(page: Page) -> None:
     job = JobFactory.create()
     page.goto(f"/console/jobs/{job.id}/")
     page.get_by_role("button", name="Cancel").click()
-    answer(page, button="Go back")
+    answer(page, does=False)
     assert_state(State.AVAILABLE, job.id)
     cancel(job.id)
 
@@ -204,7 +204,7 @@ def test_keys_search_walk_the_rows_and_open_the_palette(page: Page) -> None:
 
 def test_colours_and_the_time_zone_that_were_chosen_stay(page: Page) -> None:
     stored_ids(1)
-    for words in ("colours dark", "times utc"):
+    for words in ("theme dark", "times utc"):
         page.keyboard.press("Control+k")
         page.keyboard.type(words)
         page.keyboard.press("Enter")
@@ -212,3 +212,14 @@ def test_colours_and_the_time_zone_that_were_chosen_stay(page: Page) -> None:
 
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
     expect(page.locator("time").first).to_have_attribute("title", re.compile(r" UTC$"))
+
+
+def test_a_question_names_what_it_changes_and_its_button_what_it_does(page: Page) -> None:
+    stored_ids(1, queue="mail")
+    page.goto("/console/queues/")
+    page.get_by_role("button", name="Pause").click()
+    dialog = page.get_by_role("dialog")
+
+    expect(dialog.locator("#ask-target")).to_have_text("mail")
+    expect(dialog.get_by_role("button").first).to_have_text("Pause")
+    answer(page, does=False)

@@ -39,7 +39,7 @@ def test_more_filters_columns_and_a_saved_view(page: Page) -> None:
     page.locator("#columns summary").click()
     page.get_by_role("checkbox", name="Version").check()
     page.get_by_role("checkbox", name="State").check()
-    page.get_by_role("button", name="Find").click()
+    page.get_by_role("button", name="Search").click()
     rows = page.locator("#live tbody tr")
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("2.1.0")
@@ -83,7 +83,7 @@ def test_an_operation_is_stopped_and_resumed(page: Page) -> None:
     page.get_by_role("button", name="Stop").click()
     answer(page, "too many")
     expect(page.locator("h1 .badge")).to_have_text("stopped")
-    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Resume", exact=True).click()
     answer(page)
     expect(page.locator("h1 .badge")).to_have_text("running")
     assert Operation.objects.get().state == "running"

@@ -58,12 +58,14 @@ def test_chosen_jobs_that_moved_on_are_left_and_told(console: Client) -> None:
 
     said = act(console, "retry", dead, done, new_id(), "nonsense")
 
-    assert said == "1 job is available again. 3 left as they were: completed, no longer there."
+    assert (
+        said == "1 job is available again. 3 unchanged, because of the state: completed, deleted."
+    )
     assert_state(State.COMPLETED, done)
     assert Audit.objects.filter(action="job.retried").count() == 1
 
 
-@pytest.mark.parametrize(("number", "words"), [(0, "No job is chosen"), (51, "at most 50 jobs")])
+@pytest.mark.parametrize(("number", "words"), [(0, "No job is selected"), (51, "at most 50 jobs")])
 def test_no_job_and_more_than_a_page_are_refused(console: Client, number: int, words: str) -> None:
     ids = stored_ids(51)
 
@@ -105,7 +107,7 @@ def test_rows_are_chosen_by_keys_and_stand_still(page: Page) -> None:
     for key in ("j", "x", "j", "x", "j", "x", "x"):  # the third row is unchecked again
         page.keyboard.press(key)
     expect(form.locator("output")).to_contain_text("2 chosen")
-    every = page.get_by_label("Choose all on this page")
+    every = page.get_by_label("Select all on this page")
     assert every.evaluate("box => box.indeterminate")
     with page.expect_response(lambda one: one.url.endswith(LIST)):  # the list refreshes
         pass
@@ -127,9 +129,9 @@ def test_several_rows_are_chosen_at_once(page: Page) -> None:
     boxes.nth(0).check()
     boxes.nth(2).click(modifiers=["Shift"])
     expect(page.locator("#chosen output")).to_contain_text("3 chosen")
-    page.get_by_label("Choose all on this page").check()
+    page.get_by_label("Select all on this page").check()
     expect(page.locator("#chosen output")).to_contain_text("4 chosen")
-    page.get_by_label("Choose all on this page").uncheck()
+    page.get_by_label("Select all on this page").uncheck()
     expect(page.locator("#chosen output")).to_contain_text("by their boxes")
 
 

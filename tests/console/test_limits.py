@@ -49,7 +49,7 @@ def test_limits_are_listed_with_what_is_used(console: Client) -> None:
         (one.key, one.active, one.waiting, one.started) for one in answer.context["limits"]
     ] == [("stripe", 2, 3, 2), ("queue:mail", 0, 3, 0)]
     page = " ".join(answer.content.decode().split())
-    for words in ("2 at once, 100 per 1 min", "queue:mail", "0 at once"):
+    for words in ("2 active, 100 per 1 min", "queue:mail", "0 active"):
         assert words in page
 
 
@@ -206,10 +206,10 @@ def test_an_override_is_set_and_ended_in_the_browser(page: Page) -> None:
     limited()
     page.goto("/console/")
     page.get_by_text("More").click()
-    page.get_by_role("link", name="Limits").click()
-    page.get_by_role("link", name="Change").click()
+    page.get_by_role("link", name="Rate limits").click()
+    page.get_by_role("link", name="Override stripe").click()
     expect(page.get_by_role("main").get_by_label("Key").last).to_have_value("stripe")
-    page.get_by_label("At once").fill("0")
+    page.get_by_label("Active jobs").fill("0")
     page.get_by_role("button", name="Override", exact=True).click()
     expect(page.get_by_role("status")).to_contain_text("stripe is overridden")
     expect(page.locator(".badge")).to_have_text("overridden")

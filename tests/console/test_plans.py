@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django.plugin import DjangoDbBlocker
 
-from console import operations, queries, tenants, walk
+from console import marks, operations, queries, ranges, tenants, time_queries, walk
 from console.failure_groups import groups
 from console.filters import JobFilter
 from console.pools import PoolLine, detail
@@ -42,6 +42,7 @@ SELECT 't' || n, 'q' || q, s, 1
 INSERT INTO ojs_audit (actor, action, target, at, data)
 SELECT 'console:u', 'tenant.configured', 't' || n, now(), '{}' FROM generate_series(0, 9999) AS n;
 """
+NOW = datetime.now(UTC)
 SINCE = datetime(2020, 1, 1, tzinfo=UTC)
 LOOKED = 300  # rows that a narrowed search may read here; the pages allow more
 MOST = 7_000  # index entries: one page of each of the hundred queues, if no queue was chosen
@@ -101,6 +102,19 @@ CALLS: dict[str, Callable[[], object]] = {
     "operations": lambda: operations.latest(None, 50),
     "operations of a tenant": lambda: operations.latest("t0", 50),
     "failures": lambda: queries.failures(8),
+    "rows of a chart": lambda: time_queries.chart_rows(ranges.MOST_ROWS, None),
+    "rows of a tenant's chart": lambda: time_queries.chart_rows(ranges.MOST_ROWS, "t5"),
+    "types": lambda: time_queries.types(ranges.BY_NAME["7d"].spell(NOW), "", "rate", 100),
+    "type": lambda: time_queries.type_history(ranges.BY_NAME["7d"].spell(NOW), "none"),
+    "queues of a type": lambda: time_queries.type_queues(
+        ranges.BY_NAME["7d"].spell(NOW), "volume.noop", 20
+    ),
+    "runs of a type": lambda: time_queries.type_runs("none", LOOKED),
+    "errors of a type": lambda: time_queries.type_errors("none", LOOKED, 20),
+    "marks": lambda: marks.read(ranges.BY_NAME["90d"].spell(NOW), marks.Subject(), ()),
+    "marks of a type": lambda: marks.read(
+        ranges.BY_NAME["90d"].spell(NOW), marks.Subject(type="volume.noop"), ()
+    ),
     "failures of a tenant": lambda: queries.failures(8, "t0"),
     "jobs of a worker": lambda: queries.held("w0", 200),
     "audit": lambda: audit.page(audit.AuditFilter(), before=None, size=50),
@@ -121,7 +135,7 @@ CALLS: dict[str, Callable[[], object]] = {
     ),
     "tenants": lambda: tenants.page(tenants.TenantFilter()),
     "tenants by id": lambda: tenants.page(tenants.TenantFilter(sort="id", name="t5")),
-    "tenants that are loud": lambda: tenants.page(tenants.TenantFilter(loud="1")),
+    "noisy tenants": lambda: tenants.page(tenants.TenantFilter(noisy="1")),
     "tenants that match": lambda: tenants.page(tenants.TenantFilter(state="active")),
     "tenants further": lambda: tenants.page(tenants.TenantFilter(after="0~t5000")),
     "tenant": lambda: (tenants.line_of("t5"), tenants.detail("t5")),

@@ -79,18 +79,18 @@ def test_list_shows_pools_with_what_is_used_of_them(console: Client) -> None:
 
     for shown in (
         "mine weighted a 3 b 1 0 of 4", "10 % each, within 1 min", "gpu isolated round-robin",
-        "render 2 of 2 full 1 off", "q7 2 more", "0 not bounded",
+        "render 2 of 2 full 1 off", "q7 2 more", "0 no limit",
     ):  # fmt: skip
         assert shown in page
 
 
 def test_list_without_pools_says_what_they_are_for(console: Client, viewer: User) -> None:
-    assert "Make one" in text(console, url("pools"))
+    assert "Create a pool" in text(console, url("pools"))
     other = Client()
     other.force_login(viewer)
     page = text(other, url("pools"))
     assert "No pool yet" in page
-    assert "Make one" not in page
+    assert "Create a pool" not in page
 
 
 def test_list_goes_on_page_by_page(console: Client) -> None:
@@ -112,7 +112,7 @@ def test_static_pools_are_marked_and_not_changed(console: Client) -> None:
         told = act(console, "pool-delete", id="fixed", force="1")
 
     assert "fixed static" in listed
-    assert "Defined by the server" in page
+    assert "Defined in the server" in page
     assert "Change" not in page
     assert answer.status_code == 400
     assert "Pool fixed is defined by the server&#x27;s settings." in answer.content.decode()
@@ -159,7 +159,7 @@ def test_detail_shows_queues_shares_turns_and_workers(console: Client) -> None:
     page = words(text(console, url("pool", "mine")))
 
     for shown in (
-        "4 of 4 full", "10 % each, within 1 min", "blue 4, others 2", "open to other workers",
+        "4 of 4 full", "10 % each, within 1 min", "blue 4, others 2", "other workers may use",
         "a 3 17 3 3 75 % 75 %", "b 1 19 1 1 25 % 25 %", "w1 north running 4",
     ):  # fmt: skip
         assert shown in page
@@ -182,12 +182,12 @@ def test_detail_shows_tenants_that_share_over_several_queues(console: Client) ->
 
     page = words(text(console, url("pool", "p")))
 
-    assert "red 3, others 1 over all queues of a pool together" in page
-    assert "over the queues that count for this pool" in page
+    assert "red 3, others 1 across all queues of the pool" in page
+    assert "over the queues of this pool" in page
     assert "red 3 3 75 % 75 %" in page
     assert "blue:x 1 1 25 % 25 %" in page
     define("p", queues=["a", "b"], tenant_fairness={"scope": "global"})
-    assert "over all queues that count together" in words(text(console, url("pool", "p")))
+    assert "over all queues with this scope" in words(text(console, url("pool", "p")))
     define("p", queues=["a", "b"])
     assert "Tenants of several queues" not in text(console, url("pool", "p"))
     TenantPeriod.objects.all().delete()
@@ -205,22 +205,22 @@ def test_detail_marks_queues_that_are_owed_paused_or_empty(console: Client) -> N
     page = words(text(console, url("pool", "p")))
 
     assert "b 20 0 0 \N{EN DASH} at least 25 % owed next" in page
-    assert "c paused 20 0 0 \N{EN DASH} at least 25 % no job to give" in page
-    assert "d 0 0 0 \N{EN DASH} at least 25 % no job to give" in page
+    assert "c paused 20 0 0 \N{EN DASH} at least 25 % no job can start" in page
+    assert "d 0 0 0 \N{EN DASH} at least 25 % no job can start" in page
 
 
 def test_detail_of_the_default_pool_counts_workers_that_name_none(console: Client) -> None:
     define("default", queues=["a"])
     heartbeat(Report("w1"))
 
-    assert "and 1 that name no pool" in text(console, url("pool", "default"))
+    assert "and 1 without a pool" in text(console, url("pool", "default"))
 
 
 def test_pool_that_is_not_defined_may_be_made(console: Client) -> None:
     answer = console.get(url("pool", "later"))
 
     assert answer.status_code == 404
-    assert "no policy governs them" in answer.content.decode()
+    assert "no policy applies to them" in answer.content.decode()
     assert f"{url('pool_new')}?name=later" in answer.content.decode()
     assert 'value="later"' in text(console, f"{url('pool_new')}?name=later")
     assert console.get(url("pool_edit", "later")).status_code == 404
@@ -356,10 +356,10 @@ def test_form_says_what_is_wrong_by_the_field_and_keeps_the_rest(
 
 def test_delete_asks_for_force_while_workers_live(console: Client) -> None:
     define()
-    assert "also while" not in text(console, url("pool", "mine"))
+    assert "even with" not in text(console, url("pool", "mine"))
     heartbeat(Report("w1", pool="mine"))
 
-    assert "also while 1 of its workers lives" in words(text(console, url("pool", "mine")))
+    assert "even with 1 live worker" in words(text(console, url("pool", "mine")))
     assert "Pool mine has 1 live workers." in act(console, "pool-delete", id="mine")
     assert "Pool mine is deleted" in act(console, "pool-delete", id="mine", force="1")
     assert "does not exist" in act(console, "pool-delete", id="mine")
@@ -382,7 +382,7 @@ def test_configuration_is_shown_and_changed(console: Client) -> None:
     assert held.tenants == TenantWeights({"blue": 3}, 2, cost=Cost.DURATION)
     page = console.get(url("pools"))
     assert page.context["fields"] == fields
-    assert "strict the first queue that has a job" in words(page.content.decode())
+    assert "strict the first queue with jobs, in order" in words(page.content.decode())
     assert Audit.objects.get(action="scheduling.configured").actor == "console:operator"
 
     console.post(url("pools"), {"strategy": "", "tenants": "", "default": ""})
@@ -454,14 +454,14 @@ def test_pool_is_made_watched_and_deleted(page: Page) -> None:
     page.get_by_role("link", name="Pools", exact=True).click()
     page.get_by_role("link", name="New").click()
     page.get_by_label("Name", exact=True).fill("mail")
-    page.get_by_label("Queues, the first one first").fill("a 0\nb")
+    page.get_by_label("Queues in order").fill("a 0\nb")
     page.locator("[name=strategy]").select_option("weighted")
-    page.get_by_label("Most active jobs").fill("2")
-    page.get_by_role("button", name="Store").click()
+    page.get_by_label("Maximum active jobs").fill("2")
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("Weight of a must be an integer")
-    page.get_by_label("Queues, the first one first").fill("a 2\nb")
-    page.get_by_role("button", name="Store").click()
-    expect(page.get_by_role("status")).to_contain_text("Pool mail is stored")
+    page.get_by_label("Queues in order").fill("a 2\nb")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("Pool mail is saved")
     page.evaluate("window.isSamePage = true")
     stored(9, queue="a")
     heartbeat(Report("w1", pool="mail"))
@@ -473,7 +473,7 @@ def test_pool_is_made_watched_and_deleted(page: Page) -> None:
     answer(page)
     expect(page.get_by_role("status")).to_contain_text("has 1 live workers")
     page.go_back()
-    page.get_by_label("also while 1 of its workers lives").check()
+    page.get_by_label("even with 1 live worker").check()
     page.get_by_role("button", name="Delete").click()
     answer(page)
     expect(page.get_by_role("status")).to_contain_text("Pool mail is deleted")

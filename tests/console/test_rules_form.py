@@ -54,7 +54,7 @@ def test_rules_are_made_as_by_the_api(console: Client) -> None:
     ), follow=True)  # fmt: skip
 
     assert answer.redirect_chain == [(ONE, 302)]
-    assert "count for every new job" in answer.content.decode()
+    assert "apply to every new job" in answer.content.decode()
     stored = get()
     expected = {
         "rules": [{"version": "3.1", "weight": 5}, {"version": "3.0", "weight": 95}],

@@ -71,7 +71,7 @@ def perform() -> None:
 
 def test_a_scenario_is_simulated_and_compared(console: Client) -> None:
     page = asked(console, scenario=SCENARIO, changes=CHANGES)
-    assert "waits for the operator tasks" in text(console, page)
+    assert "waiting for the operator task cluster" in text(console, page)
 
     perform()
 
@@ -121,7 +121,7 @@ def test_a_simulation_that_failed_says_so(console: Client) -> None:
     perform()
     Task.objects.update(success=False, result="Traceback")
 
-    assert "It failed" in text(console, page)
+    assert "The simulation failed" in text(console, page)
 
 
 def test_only_who_may_change_pools_may_start_one(viewer: User, client: Client) -> None:

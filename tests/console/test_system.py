@@ -73,7 +73,7 @@ def test_the_page_shows_the_database_at_a_fixed_cost(console: Client) -> None:
 
     assert len(captured) <= MOST_STATEMENTS
     assert '<th scope="row">ojs_' in page
-    assert "No server follows this database" in page
+    assert "This database has no replica" in page
     assert (
         connection.settings_dict["PASSWORD"] == ""
         or connection.settings_dict["PASSWORD"] not in page
@@ -90,7 +90,7 @@ def test_clocks_that_disagree_are_told(
     })  # fmt: skip
     monkeypatch.setattr("console.views.system.system", lambda: changed)
 
-    assert ("The clock of this machine is" in text(console, url("system"))) is is_told
+    assert ("The clock of this machine differs" in text(console, url("system"))) is is_told
 
 
 def test_the_system_is_found_in_the_navigation(page: Page) -> None:

@@ -61,10 +61,10 @@ def test_a_type_shows_error_rates_with_their_confidence(console: Client) -> None
 
     assert "10 %" in page
     assert "5.52 % to 17.4 %" in page
-    assert "none ended" in page
-    assert "above 5 % of at least 20" in page
+    assert "no attempt ended" in page
+    assert "above 5 % failed attempts, of at least 20" in page
     assert '<svg class="share band full"' in page
-    assert "nothing speaks against it" in page
+    assert "no evidence against the newest version" in page
 
 
 def test_a_plan_is_promoted_paused_and_rolled_back_by_buttons(console: Client) -> None:
@@ -73,12 +73,12 @@ def test_a_plan_is_promoted_paused_and_rolled_back_by_buttons(console: Client) -
 
     assert "gets 25 % of the jobs" in act(console, "promote")
     assert "is paused" in act(console, "pause")
-    assert "It stands still" in console.get(ONE).content.decode()
-    assert "goes on" in act(console, "resume")
+    assert "The plan is paused" in console.get(ONE).content.decode()
+    assert "is resumed" in act(console, "resume")
     page = act(console, "rollback")
     assert "go to version 1.0" in page
-    assert "was taken back" in page
-    assert "by hand" in page
+    assert "was rolled back" in page
+    assert "By console:operator" in page
     assert "routing.rolled_back" in page
     actors = set(Audit.objects.exclude(action="routing.changed").values_list("actor", flat=True))
     assert actors == {"console:operator"}
@@ -158,6 +158,6 @@ def test_rules_that_were_rolled_back_say_why(console: Client) -> None:
 
     page = console.get(ONE).content.decode()
 
-    assert "6 of 30 failed" in page
-    assert "Version 2.0 was taken back" in page
+    assert "6 of 30 attempts failed" in page
+    assert "Version 2.0 was rolled back" in page
     assert "rolled back" in console.get(PAGE).content.decode()

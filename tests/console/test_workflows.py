@@ -70,7 +70,7 @@ def test_thousands_of_steps_are_gathered() -> None:
     assert len(drawing.nodes) == ROWS
     assert "failed" in {node.state for node in drawing.nodes}
     (gathered,) = [node for node in drawing.nodes if node.label == "1,991 more"]
-    assert gathered.title == "1990 pending, 1 completed"
+    assert gathered.title == "1990 available, 1 completed"
     assert drawing.width < (ABREAST + 1) * WIDTH * 2
 
 
@@ -172,6 +172,6 @@ def test_in_the_browser_a_workflow_is_found_and_cancelled(page: Page) -> None:
     assert page.locator("svg.graph g").count() == 3
     page.get_by_role("button", name="Cancel").click()
     answer(page)
-    page.get_by_text("The workflow is cancelled with 4 steps").wait_for()
+    page.get_by_text("The workflow is cancelled, with 4 steps").wait_for()
 
     assert seen(flow)["state"] == "cancelled"

@@ -8,8 +8,8 @@ import subprocess
 from types import TracebackType
 from typing import Final, Self
 
-from manual.classes import LIVE, class_of
-from manual.markdown import Block
+from docs.site.classes import LIVE, Class, class_of
+from docs.site.markdown import Block
 from tests.docs.host import Host
 from tests.processes import DEADLINE_S
 
@@ -42,6 +42,8 @@ class Page:
         self._host = host
         self._output = ""  # of the latest block
         self._python: subprocess.Popen[str] | None = None
+        self._written: set[str] = set()  # modules
+        self._unproven = False  # modules that no process may have imported
         self._background: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
@@ -68,30 +70,44 @@ class Page:
         live = [(block, class_of(block)) for block in blocks]
         live = [(block, kind) for block, kind in live if kind.name in LIVE]
         for block, kind in live:
-            match block.language, kind.name:
-                case _, "file":
-                    self._write(kind.detail, block.text)
-                case _, "append":
-                    self._write(kind.detail, f"\n\n{block.text}", mode="a")
-                case _, "output":
-                    self._compare(block)
-                case "python", _:
-                    self._execute(block)
-                case _, "background":
-                    self._start(block)
-                case _:
-                    self._shell(block)
+            if kind.name in {"file", "append"}:
+                self._write(kind, block.text)
+            else:
+                self._run(kind.name, block)
+        if self._unproven:
+            self._import()
         return len(live)
 
-    def _write(self, path: str, text: str, mode: str = "w") -> None:
+    def _run(self, name: str, block: Block) -> None:
+        match block.language, name:
+            case _, "output":
+                self._compare(block)
+            case "python", _:
+                self._execute(block)
+            case _, "background":
+                self._start(block)
+            case _:
+                self._shell(block, requests=name == "request")
+
+    def _write(self, kind: Class, text: str) -> None:
         """Write to a file; the next block of Python runs in a new interpreter, which imports it."""
         self._end_python()
+        path, is_new = kind.detail, kind.name == "file"
         target = self._host.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open(mode) as file:
-            file.write(text)
+        with target.open("w" if is_new else "a") as file:
+            file.write(self._host.read(text if is_new else f"\n\n{text}"))
+        if path.endswith(".py"):
+            self._written.add(path.removesuffix(".py").replace("/", "."))
+            self._unproven = True
+
+    def _import(self) -> None:
+        """Import all modules of the page: the last of them may not have run yet."""
+        lines = "".join(f"import {module}\n" for module in sorted(self._written))
+        self._execute(Block(0, "python", "", lines))
 
     def _execute(self, block: Block) -> None:
+        self._unproven = False
         if self._python is None:
             self._python = subprocess.Popen(
                 [self._host.python, "-c", INTERPRETER], cwd=self._host.folder,
@@ -100,7 +116,7 @@ class Page:
             )  # fmt: skip
         assert self._python.stdin is not None
         assert self._python.stdout is not None
-        self._python.stdin.write(json.dumps(block.text) + "\n")
+        self._python.stdin.write(json.dumps(self._host.read(block.text)) + "\n")
         self._python.stdin.flush()
         answer = self._python.stdout.readline()
         if not answer:
@@ -114,9 +130,12 @@ class Page:
             self._python.communicate()
             self._python = None
 
-    def _shell(self, block: Block) -> None:
+    def _shell(self, block: Block, *, requests: bool = False) -> None:
+        text = self._host.read(block.text)
+        if requests:
+            text = text.replace("curl ", "curl --silent --fail-with-body ")
         done = subprocess.run(
-            ["/bin/sh", "-e", "-c", block.text], cwd=self._host.folder,
+            ["/bin/sh", "-e", "-c", text], cwd=self._host.folder,
             env=self._host.environment, text=True, capture_output=True, check=False,
             timeout=DEADLINE_S, stdin=subprocess.DEVNULL,
         )  # fmt: skip
@@ -126,7 +145,7 @@ class Page:
 
     def _start(self, block: Block) -> None:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", f"exec {block.text}"], cwd=self._host.folder,
+            ["/bin/sh", "-c", f"exec {self._host.read(block.text)}"], cwd=self._host.folder,
             env=self._host.environment, stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         self._background.append(process)

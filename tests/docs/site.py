@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from manual import ROOT
+from docs.site import ROOT
 
 FOLDER: Final = ROOT / ".manual" / "site"
 NONE: Final = "tests of the built site are left out, as it is not there: make docs"

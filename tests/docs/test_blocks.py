@@ -7,41 +7,34 @@ import json
 import re
 import subprocess
 import tomllib
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 import yaml
+from django.core.management import CommandError
 
-from manual import markdown, stage
-from manual.classes import LIVE, WrongClass, class_of
-from manual.markdown import Block
+from docs.site import markdown, stage
+from docs.site.classes import LIVE, WrongClass, class_of
+from docs.site.markdown import Block
 from tests.conftest import ROOT
-from tests.docs.host import Host
+from tests.docs import options
+from tests.docs.conftest import MakeHost
+from tests.docs.host import OF_PAGE, Host, Kind
 from tests.docs.page import Page, PageFailed
 from tests.processes import DEADLINE_S
 
-SERVER = re.compile(r"http://(?:localhost|127\.0\.0\.1):8000")
-# their blocks get classes once their present rewrite is over: until then they only compile
-WITHOUT = dict.fromkeys(
-    (f"docs/{name}.md" for name in ("django-tasks", "handlers", "performance", "remote")),
-    "compile: not classed",
-)
+pytestmark = pytest.mark.xdist_group("docs")  # they share a database, a project and a server
 
-
-def blocks_of(page: Path) -> list[Block]:
-    """Return the blocks of a page."""
-    usual = WITHOUT.get(page.relative_to(ROOT).as_posix(), "")
-    return [
-        Block(one.line, one.language, usual, one.text)
-        if usual and one.language in {"python", "sh"} and not one.info
-        else one
-        for one in markdown.blocks(page.read_text())
-    ]
-
-
+# addresses of servers that the manual names
+SERVERS = re.compile(r"https?://(?:(?:localhost|127\.0\.0\.1):8000|(?:jobs|us|eu)\.example\.org)")
+REGION = re.compile(r"https://(?:us|eu)\.")
+README = ROOT / "README.md"
+KEY_FILE = "/run/secrets/ojs-key"
 PAGES = [page.source for page in stage.pages()]
-BLOCKS = [(page, block) for page in PAGES for block in blocks_of(page)]
+BLOCKS = [(page, block) for page in PAGES for block in markdown.blocks(page.read_text())]
 
 
 def of_class(*names: str) -> list[object]:
@@ -59,7 +52,7 @@ def live_pages() -> list[Path]:
     return [sample, *sorted({page for page, block in BLOCKS if class_of(block).name in LIVE})]
 
 
-@pytest.mark.parametrize("block", of_class("parse", "file", "append", "compile", "run"))
+@pytest.mark.parametrize("block", of_class("parse", "file", "append", "compile", "run", "options"))
 def test_a_block_is_correct_in_its_language(block: Block) -> None:
     match block.language:
         case "python":
@@ -86,22 +79,72 @@ def parse_request(text: str) -> None:
         json.loads(body)
 
 
-@pytest.mark.parametrize("block", of_class("request"))
-def test_a_request_succeeds(block: Block, server: str) -> None:
-    httpx.post(f"{server}/ojs/v1/admin/reset", timeout=DEADLINE_S).raise_for_status()
-    line = SERVER.sub(server, block.text).replace("curl ", "curl --silent --fail-with-body ", 1)
+@pytest.mark.parametrize("block", of_class("options"))
+def test_commands_that_do_not_run_have_these_options(block: Block) -> None:
+    assert options.check(block.text)
 
-    done = subprocess.run(
-        ["/bin/sh", "-e", "-c", line], capture_output=True, text=True, check=False
-    )
 
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize(
+    "line",
+    ["make bench ARGS='--speed 1'", "make fly", "python manage.py runworker --fast", "fly"],
+)
+def test_an_unknown_command_or_option_is_found(line: str) -> None:
+    with pytest.raises((AssertionError, CommandError, SystemExit, subprocess.CalledProcessError)):
+        options.check(line)
 
 
 @pytest.mark.parametrize("page", live_pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_blocks_of_a_page_run_in_their_order(page: Path, project: Host) -> None:
-    with Page(project) as run:
-        assert run.run(blocks_of(page))
+def test_the_blocks_of_a_page_run_in_their_order(
+    page: Path, make_host: MakeHost, request: pytest.FixtureRequest
+) -> None:
+    text = page.read_text()
+    host = make_host(OF_PAGE.get(page.name, Kind.APPS))
+    if named := set(SERVERS.findall(text)):
+        host = with_server(host, named, request.getfixturevalue("served"))
+
+    with Page(host) as run:
+        assert run.run(markdown.blocks(text))
+
+
+def with_server(host: Host, named: set[str], url: str) -> Host:
+    """Return a project whose blocks reach a server, with a key that they may read.
+
+    The server has no certificate, so a region at its address needs `allow_insecure`.
+    """
+    regions = {f'"{one}"': f'"{url}", allow_insecure=True' for one in named if REGION.match(one)}
+    key = host.folder / "ojs-key"
+    key.write_text("unused")
+    return replace(
+        host,
+        stand_ins={**host.stand_ins, KEY_FILE: str(key), **regions, **dict.fromkeys(named, url)},
+        environment={**host.environment, "JOBS_KEY": "unused", "EU_TOKEN": "unused"},
+    )
+
+
+def test_the_first_job_with_curl(served: str) -> None:
+    (lines,) = [
+        block.text for page, block in BLOCKS if page == README and "workers/ack" in block.text
+    ]
+    enqueue, fetch, ack = lines.split("\n\n")
+
+    stored = curl(enqueue, served)["job"]
+    (taken,) = curl(fetch, served)["jobs"]
+    done = curl(ack, served, JOB=taken["id"])
+
+    assert taken["id"] == stored["id"]
+    assert (done["acknowledged"], done["state"]) == (True, "completed")
+    shown = httpx.get(f"{served}/ojs/v1/jobs/{stored['id']}", timeout=DEADLINE_S).json()["job"]
+    assert shown["result"] == {"pages": 2}
+
+
+def curl(line: str, url: str, **variables: str) -> dict[str, Any]:
+    """Run a curl line in a shell and return the answer."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", SERVERS.sub(url, line)], env={"PATH": "/usr/bin:/bin", **variables},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def test_a_process_in_the_background_ends_with_its_page(project: Host) -> None:

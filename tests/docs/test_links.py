@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from manual import markdown, stage
+from docs.site import markdown, stage
 from tests.conftest import ROOT
 
 PAGES = [page.source for page in stage.pages()]

@@ -13,7 +13,7 @@ import yaml
 from playwright.sync_api import Browser, Page
 from typing_extensions import override
 
-from manual import DOCS, diagrams, markdown, reference, stage
+from docs.site import DOCS, diagrams, markdown, reference, stage
 from tests.conftest import ROOT
 from tests.docs.site import FOLDER
 
@@ -88,13 +88,16 @@ def test_a_link_to_a_test_names_it_and_its_file(staged: Path) -> None:
     assert "../tests" not in page
 
 
-def test_the_classes_of_blocks_are_invisible(staged: Path) -> None:
-    infos = [
+def test_the_classes_of_blocks_are_invisible_and_titles_name_their_place(staged: Path) -> None:
+    infos = {
         block.info for page in staged.rglob("*.md") for block in markdown.blocks(page.read_text())
-    ]
+    }
 
-    assert infos
-    assert set(infos) == {""}
+    assert {one for one in infos if one and not re.fullmatch(r'title="[^"]+"', one)} == set()
+    assert {
+        'title="shop/ojs_jobs.py"', 'title="config/settings.py (add at the end)"',
+        'title="python manage.py shell"', 'title="output"', "",
+    } <= infos  # fmt: skip
 
 
 def test_each_diagram_has_its_picture_and_no_picture_is_left_over() -> None:

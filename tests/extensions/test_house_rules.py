@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from manual import markdown
+from docs.site import markdown
 from tests.conftest import ROOT
 
 OJS = "application/openjobspec+json"

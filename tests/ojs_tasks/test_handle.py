@@ -11,7 +11,8 @@ import pytest
 
 import ojs_tasks
 from ojs_tasks import JobCancelled, JobFailed, JobNotFound, job
-from ojs_tasks.server import use
+from ojs_tasks.flows import WorkflowSnapshot
+from ojs_tasks.server import Snapshot, use
 from tests.ojs_tasks.servers import Memory
 
 
@@ -132,3 +133,16 @@ def test_a_name_imports_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in serving(Memory(state="discarded", error={"type": "Absent", "message": "why"})):
         with pytest.raises(JobFailed):
             enqueued().result()
+
+
+def test_handles_are_equal_by_kind_and_id() -> None:
+    shown = ojs_tasks.JobHandle[int](Snapshot("one", "a.one", "default", "available"))
+    later = ojs_tasks.JobHandle[int](Snapshot("one", "a.one", "default", "completed"))
+    other = ojs_tasks.JobHandle[int](Snapshot("two", "a.one", "default", "available"))
+    flow = ojs_tasks.WorkflowHandle[int](WorkflowSnapshot("one", "chain", "", "running"))
+
+    assert {shown, later, other, flow} == {later, other, flow}
+    assert shown != "one"
+    assert repr(shown) == "<JobHandle a.one one available>"
+    assert repr(flow) == "<WorkflowHandle chain one running>"
+    assert not hasattr(shown, "__dict__")

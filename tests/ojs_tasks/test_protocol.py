@@ -8,6 +8,7 @@ import pytest
 from ojs_tasks.local.server import LocalServer
 from ojs_tasks.remote.server import RemoteServer
 from ojs_tasks.server import Server
+from ojs_tasks.testing.eager import Eager
 from ojs_tasks.testing.memory import Memory
 from tests.ojs_tasks import servers
 
@@ -20,10 +21,11 @@ def test_each_server_is_one_for_the_type_checker() -> None:
     remote: Server = RemoteServer({"SERVER": "http://127.0.0.1:1"})
     memory: Server = Memory()
     recorded: Server = servers.Memory()
-    assert all((local, remote, memory, recorded))
+    eager: Server = Eager(memory, Memory(), raises=True)
+    assert all((local, remote, memory, recorded, eager))
 
 
-@pytest.mark.parametrize("kind", [LocalServer, RemoteServer, Memory, servers.Memory])
+@pytest.mark.parametrize("kind", [LocalServer, RemoteServer, Memory, Eager, servers.Memory])
 @pytest.mark.parametrize("name", METHODS)
 def test_each_server_has_each_method(kind: type[Any], name: str) -> None:
     found, wanted = getattr(kind, name, None), getattr(Server, name)
@@ -37,6 +39,6 @@ def test_the_protocol_has_workflows_and_schedules() -> None:
     assert {"start_workflow", "await_workflow_end", "reconcile_schedules"} <= set(METHODS)
 
 
-def test_a_test_in_memory_refuses_workflows() -> None:
-    with pytest.raises(NotImplementedError, match="no workflows"):
-        Memory().start_workflow({})
+def test_a_test_in_memory_refuses_schedules() -> None:
+    with pytest.raises(NotImplementedError, match="no schedules"):
+        Memory().reconcile_schedules("shop", [])

@@ -28,8 +28,8 @@ except NoServer as problem:
     print(problem)
 import jobs
 print(jobs.MINE)
-ours = {"console", "federation", "ojs_project", "scheduling", "tenancy", "versioning", "webhooks",
-        "workflows", "psycopg", "rest_framework", "httpx", "ojs_tasks.local"}
+ours = {"console", "encryption", "federation", "ojs_project", "scheduling", "tenancy", "versioning",
+        "webhooks", "workflows", "psycopg", "rest_framework", "httpx", "ojs_tasks.local"}
 print(sorted(name for name in sys.modules if name in ours or name.startswith("jobs.")))
 """
 

@@ -13,6 +13,7 @@ from ojs_tasks import (
     enqueue,
     group,
     job,
+    periodic,
 )
 from ojs_tasks.signatures import Dropped, Signature
 
@@ -27,6 +28,11 @@ async def send(address: str) -> int:
     return len(address)
 
 
+@periodic("0 6 * * *", args=["2026-05"])
+@job("report.daily")
+def daily(month: str) -> None: ...
+
+
 def right() -> None:
     assert_type(render.enqueue("2026-05", pages=3), JobHandle[dict[str, int]] | Dropped)
     assert_type(render.options(delay=60).enqueue("2026-05"), JobHandle[dict[str, int]] | Dropped)
@@ -34,6 +40,7 @@ def right() -> None:
     assert_type(render("2026-05"), dict[str, int])
     assert_type(send.enqueue("a"), JobHandle[int] | Dropped)
     assert_type(send.s("a"), Signature[int])
+    assert_type(daily.enqueue("2026-06"), JobHandle[None] | Dropped)
     assert_type(enqueue([send.s("a")]), list[JobHandle[int] | Dropped])
     render.options(tenant="north", priority="high", unique={"period": 60}).enqueue("2026-05")
 
@@ -70,6 +77,7 @@ async def wrong(handle: JobHandle[int]) -> None:
     render.options(retry={"max_retries": 3})  # E: arg-type
     render.options(idempotent=True)  # E: call-arg
     send.enqueue(5)  # E: arg-type
+    daily.enqueue(6)  # E: arg-type
     await send.aenqueue(b"a")  # E: arg-type
     render.enqueue("2026-05").results()  # E: union-attr
     render.enqueue(handle.result())  # E: arg-type

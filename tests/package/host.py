@@ -43,6 +43,15 @@ class Host:
         with (self.folder / "config/settings.py").open("a") as settings:
             settings.write(textwrap.dedent(text))
 
+    def use_database(self, database: Mapping[str, Any]) -> None:
+        """Let the settings name an empty database.
+
+        `database` is an entry of DATABASES; only NAME, USER, PASSWORD, HOST and PORT are read.
+        """
+        facts = {name: database[name] for name in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}
+        engine = {"ENGINE": "django.db.backends.postgresql", **facts}
+        self.add_settings(f'\nDATABASES = {{"default": {engine!r}}}\n')
+
     def add_app(self, name: str, **modules: str) -> None:
         """Make an app with these modules and install it."""
         self.write(f"{name}/__init__.py", "")
@@ -65,17 +74,14 @@ class Host:
         return done.stdout
 
 
-def new_host(folder: Path, python: Path, database: Mapping[str, Any]) -> Host:
-    """Make a project with `django-admin startproject` on an empty PostgreSQL database.
-
-    `database` is an entry of DATABASES; only NAME, USER, PASSWORD, HOST and PORT are read.
-    """
+def new_host(folder: Path, python: Path, database: Mapping[str, Any] | None = None) -> Host:
+    """Make a project with `django-admin startproject`, on a PostgreSQL database if one is given."""
     host = Host(folder, python)
     folder.mkdir()
     host.run("-m", "django", "startproject", "config", ".", DJANGO_SETTINGS_MODULE="")
-    facts = {name: database[name] for name in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}
-    engine = {"ENGINE": "django.db.backends.postgresql", **facts}
-    host.add_settings(f'\nDATABASES = {{"default": {engine!r}}}\nALLOWED_HOSTS = ["testserver"]\n')
+    host.add_settings('\nALLOWED_HOSTS = ["testserver"]\n')
+    if database is not None:
+        host.use_database(database)
     return host
 
 
@@ -96,6 +102,10 @@ def full_python(folder: Path, wheel: Path) -> Path:
     python, packages = _installed(folder, wheel)
     others = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     (packages / "others.pth").write_text("\n".join(others))
+    for module in ("pip", "pytest"):  # those of the others would run another interpreter
+        command = python.with_name(module)
+        command.write_text(f'#!/bin/sh\nexec "{python}" -m {module} "$@"\n')
+        command.chmod(0o755)
     return python
 
 

@@ -8,16 +8,18 @@ from tests.conftest import ROOT
 from tests.package.host import Host
 
 DOCUMENTED = re.compile(r"^```python[^\n]*\n(INSTALLED_APPS = \[\n[^`]*?JobsConfig[^`]*)```$", re.M)
+FEW = 'INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.auth"]'
 EXTENSIONS = """
 INSTALLED_APPS += [
     "tenancy.apps.TenancyConfig", "scheduling.apps.SchedulingConfig",
     "versioning.apps.VersioningConfig", "workflows.apps.WorkflowsConfig",
-    "webhooks.apps.WebhooksConfig",
+    "webhooks.apps.WebhooksConfig", "encryption.apps.EncryptionConfig",
 ]
 OJS["EXTENSIONS"] = (
     "scheduling.extension.Cron", "scheduling.extension.FairScheduling",
     "versioning.extension.Versioning", "tenancy.extension.Tenancy",
     "workflows.extension.WorkflowsExtension", "webhooks.extension.WebhooksExtension",
+    "encryption.extension.Encryption",
 )
 """
 URLS = """
@@ -49,9 +51,9 @@ print(job.state, job.result)
 
 
 def documented_settings() -> str:
-    """Return the settings of the manual for a project of one's own."""
+    """Return the settings of the manual for a project with few of Django's apps."""
     (block,) = DOCUMENTED.findall((ROOT / "docs" / "host.md").read_text())
-    return str(block)
+    return f"\n{FEW}\n{block}"
 
 
 @pytest.fixture

@@ -46,13 +46,15 @@ ALL = [
     "django_q", "jobs.apps.JobsConfig", "tenancy.apps.TenancyConfig",
     "scheduling.apps.SchedulingConfig", "versioning.apps.VersioningConfig",
     "federation.apps.FederationConfig", "workflows.apps.WorkflowsConfig",
-    "webhooks.apps.WebhooksConfig", "durable.apps.DurableConfig", "console.apps.ConsoleConfig",
+    "webhooks.apps.WebhooksConfig", "durable.apps.DurableConfig",
+    "encryption.apps.EncryptionConfig", "console.apps.ConsoleConfig",
 ]  # fmt: skip
 EXTENSIONS = [
     "federation.extension.Federation", "scheduling.extension.Cron",
     "scheduling.extension.FairScheduling", "versioning.extension.Versioning",
     "tenancy.extension.Tenancy", "workflows.extension.WorkflowsExtension",
     "webhooks.extension.WebhooksExtension", "durable.extension.Durable",
+    "encryption.extension.Encryption",
 ]  # fmt: skip
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -9,9 +9,11 @@ import pytest
 from django.core.checks import CheckMessage
 from django.db import connections
 
+from console.checks import check_cluster
 from jobs import checks_database
 from jobs.database_router import Router
 from ojs_tasks import checks
+from tests.ojs_tasks.backends import framework
 from tests.project import hosting
 from tests.project.hosting import Host
 
@@ -108,6 +110,52 @@ def test_a_project_with_a_server_elsewhere_may_have_packages_of_our_names(tmp_pa
     host.write("jobs/__init__.py", "")
 
     assert host.start("manage.py", "check").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("ojs", "problem"),
+    [
+        ({"SERVER": "jobs.example.org"}, "(ojs.E034) OJS['SERVER'] must be an address such as"),
+        ({"SERVER": "http://far.example", "API_KEY": "k"}, "OJS['ALLOW_HTTP'] = True permits"),
+        (
+            {"SERVER": "https://far.example", "API_KYE": "k"},
+            "(ojs.E001) OJS['API_KYE'] is not a setting\n\tHINT: did you mean 'API_KEY'?",
+        ),
+        ({"SERVR": "https://far.example"}, "HINT: did you mean 'SERVER'?"),
+    ],
+)
+def test_a_wrong_setting_of_remote_mode_is_named(
+    tmp_path: Path, ojs: dict[str, str], problem: str
+) -> None:
+    host = Host(tmp_path).make(INSTALLED_APPS=["ojs_tasks", "shop"], OJS=ojs)
+
+    assert problem in host.start("manage.py", "check").stderr
+
+
+# --- other packages -------------------------------------------------------------------------------
+
+
+def test_the_checks_of_the_tasks_framework_run(tmp_path: Path) -> None:
+    host = Host(tmp_path).make(
+        INSTALLED_APPS=[*APPS, *(() if framework.IS_DJANGO_6 else ("django_tasks",))],
+        DATABASES={"default": SQLITE},
+        TASKS={"default": {"BACKEND": "ojs_tasks.backends.DatabaseBackend", "QUEUE": ["mail"]}},
+    )
+
+    told = host.start("manage.py", "check").stderr
+
+    assert "(ojs_tasks.E106) TASKS['default'] has no key 'QUEUE'." in told
+    assert "Did you mean 'QUEUES'?" in told
+
+
+def test_the_console_needs_a_broker_for_its_tasks(settings: Any) -> None:
+    assert check_cluster() == []
+    settings.Q_CLUSTER = {"name": "shop", "timeout": 60, "retry": 120}
+
+    (found,) = check_cluster()
+
+    assert found.id == "ojs.E050"
+    assert '"orm": "default"' in str(found.hint)
 
 
 # --- the database ---------------------------------------------------------------------------------

@@ -93,6 +93,11 @@ def test_a_project_without_logging_gets_lines_with_time_level_and_job(host: Make
     wanted = rf"{TIME} WARNING shop.mail no mail to ada@example.org job_id={job_id}"
     assert [line for line in lines if re.fullmatch(wanted, line)], lines
     assert all(re.match(TIME, line) for line in lines), lines
+    failed = [line for line in lines if " attempt.failed " in line]
+    assert f"job_id={job_id}" in failed[0]
+    assert "in send_mail" in failed[0]
+    # the lines of this run, not only those of the runs before
+    assert [line for line in lines if f"job.retrying job_id={job_id}" in line], lines
 
 
 def test_the_logging_of_a_project_takes_precedence(host: Make) -> None:

@@ -119,7 +119,8 @@ def test_a_pooler_gets_no_prepared_statements_and_workers_go_past_it() -> None:
             "scheduling.extension.Cron", "scheduling.extension.FairScheduling",
             "versioning.extension.Versioning",
             "tenancy.extension.Tenancy", "workflows.extension.WorkflowsExtension",
-            "webhooks.extension.WebhooksExtension", "durable.extension.Durable", "a.B", "c.D",
+            "webhooks.extension.WebhooksExtension", "durable.extension.Durable",
+            "encryption.extension.Encryption", "a.B", "c.D",
         ],
     }  # fmt: skip
 

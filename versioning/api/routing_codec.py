@@ -139,7 +139,7 @@ RULES = component(
             },
             "touched": {
                 **maybe(array(TOUCHED)),
-                "description": "Jobs that the version which was taken back had attempts of, latest "
+                "description": "Jobs with attempts of the version that was rolled back, latest "
                 "first; null: none was. See admin/versions/{type}/touched",
             },
             "created_at": TIME,

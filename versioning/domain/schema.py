@@ -39,6 +39,7 @@ DRAFTS: Final = frozenset(
         "http://json-schema.org/draft-07/schema",
     }
 )
+X_ENCODED: Final = "x-encoded"  # of the document: whether it describes encoded arguments
 REFUSED: Final = ("$dynamicRef", "$recursiveRef", "$vocabulary")
 
 
@@ -63,6 +64,7 @@ class Document:
 
     form: dict[str, Any]
     target: Target
+    takes_encoded: bool = False  # it describes encoded arguments too; else they are not checked
 
 
 def read(raw: object) -> Document:
@@ -84,7 +86,16 @@ def read(raw: object) -> Document:
     except Involved as problem:
         raise refusal("", str(problem)) from None
     is_object = raw.get("type") == "object"
-    return Document(form, Target.FIRST if is_object else Target.ARGS)
+    target = Target.FIRST if is_object else Target.ARGS
+    return Document(form, target, takes_encoded=_takes_encoded(raw))
+
+
+def _takes_encoded(raw: dict[str, Any]) -> bool:
+    """Read the keyword `x-encoded`. Spec: contract 35."""
+    value = raw.get(X_ENCODED)
+    if value not in {None, "allow"}:
+        raise refusal(f"/{X_ENCODED}", 'must be "allow" or absent', value)
+    return value == "allow"
 
 
 def refusal(place: str, problem: str, received: object = None) -> InvalidSchema:

@@ -55,6 +55,7 @@ class Validator:
         """Compile the document. Raises InvalidSchema, which names the place."""
         self.target = document.target
         self.form = document.form
+        self.takes_encoded = document.takes_encoded
         try:
             self._compiled = Draft202012Validator(
                 document.form,

@@ -30,7 +30,7 @@ def families(label: Label) -> Iterable[Metric]:
     yield family
     yield from _routed(label)
     rollbacks = CounterMetricFamily(
-        "ojs_version_rollbacks", "Versions that were taken back", labels=["type"]
+        "ojs_version_rollbacks", "Versions that were rolled back", labels=["type"]
     )
     for job_type, number in sorted(_rollbacks(label).items()):
         rollbacks.add_metric([job_type], number)

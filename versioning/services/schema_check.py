@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
+from ojs_tasks.codecs.payload import has_encoded
 from ojs_tasks.versions import split_type
 from versioning.conf import conf
 from versioning.domain.schema import Mode
@@ -45,7 +46,9 @@ def _refusal(draft: JobDraft, entries: Entries) -> OJSError | None:
     if entry is None or (mode := _mode(entry)) is Mode.OFF:
         return None
     validator = schema_cache.validator(entry, asserts_formats=mode is Mode.STRICT)
-    problems = validator.problems(draft.args) if validator is not None else []
+    if validator is None or (not validator.takes_encoded and has_encoded(draft.args)):
+        return None
+    problems = validator.problems(draft.args)
     if not problems:
         return None
     if mode is Mode.STRICT:

@@ -30,10 +30,11 @@ class TypeVersions:
     versions: tuple[VersionLoad, ...]
     workers: tuple[Declared, ...]  # live workers, by declaration
     held_unversioned: int = 0  # held jobs without a version
+    held_queues: tuple[str, ...] = ()  # the queues of held jobs, by name
 
     @property
     def held(self) -> int:
-        """Available jobs that no worker accepts."""
+        """Available jobs in queues where no live worker accepts their version."""
         return sum(one.held for one in self.versions) + self.held_unversioned
 
 
@@ -54,8 +55,11 @@ def versions(job_type: str) -> TypeVersions:
     available: Counter[Version] = Counter()
     held: Counter[Version] = Counter()
     bare = 0
+    held_queues: set[str] = set()
     for row in waiting:
         jobs = row.jobs if is_held(row, by_name[row.queue], routes) else 0
+        if jobs:
+            held_queues.add(row.queue)
         if row.route not in own:
             bare += jobs
             continue
@@ -77,4 +81,5 @@ def versions(job_type: str) -> TypeVersions:
         ),
         tuple(workers),
         bare,
+        tuple(sorted(held_queues)),
     )

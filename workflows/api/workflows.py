@@ -8,11 +8,13 @@ from jobs.api.schemas import ID, OBJECT
 from jobs.api.wire import job_codec
 from jobs.api.wire.answer import Answer
 from jobs.api.wire.paging import QUERY, page
+from jobs.api.wire.waits import WAIT, decode_wait
 from jobs.domain.errors import InvalidRequest, NotFound
 from workflows.api import codec
 from workflows.api.paging import encode_pagination, read_cursor
 from workflows.api.schemas import LIST, PROGRESS, WORKFLOW_ANSWER, WORKFLOW_REQUEST
 from workflows.domain.request import parse_workflow
+from workflows.services.awaiting import hold_request
 from workflows.services.cancel import cancel
 from workflows.services.show import EVERY, STATES, Whole, Window, flow, jobs_of, listed, show
 from workflows.services.start import start
@@ -70,10 +72,16 @@ class WorkflowCollection(OJSView):
 class WorkflowDetail(OJSView):
     """Show and cancel a workflow."""
 
-    @operation("getWorkflow", {200: WORKFLOW_ANSWER}, path=PATH, refusals=(404,))
+    @operation("getWorkflow", {200: WORKFLOW_ANSWER}, path=PATH, query=WAIT, refusals=(404,))
     def get(self, request: Request, workflow_id: str) -> Answer:
-        """Show a workflow with all its steps."""
-        return Answer(codec.encode_workflow(self.visible(workflow_id)))
+        """Show a workflow with all its steps, with `wait=true` once it has ended.
+
+        If many others wait, the answer comes at once: check `state` and ask again.
+        """
+        wait_s = decode_wait(request)
+        self.require_own(workflow_id)
+        hold_request(workflow_id, wait_s)
+        return Answer(codec.encode_workflow(self.shown(workflow_id)))
 
     @operation("cancelWorkflow", {200: WORKFLOW_ANSWER}, path=PATH, refusals=(404, 409))
     def delete(self, request: Request, workflow_id: str) -> Answer:

@@ -39,6 +39,7 @@ class StepRow:
     callback: int
     state: int
     is_active: bool
+    later: int | None  # state code of a job that is scheduled, pending or retryable
     depends_on: list[int]
     child_id: str | None
     job_id: str | None

@@ -1,4 +1,4 @@
-// Draws what carries its numbers as JSON with uPlot: hours (data-chart), before and after
+// Draws what carries its numbers as JSON with uPlot: charts over time (data-values), before and after
 // (data-ojs-compared), trends (data-ojs-trend), and lines alone (data-ojs-spark).
 "use strict";
 
@@ -24,26 +24,17 @@
   }
 
   const DAY_S = 86_400;
-
-  function clock(seconds, day = {}) {
-    const timeZone = localStorage.getItem("ojs.zone") || undefined;
-    const form = { ...day, hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone };
-    return new Date(seconds * 1000).toLocaleString([], form);
-  }
+  const { amount, axisOfTime, axisOfValues, dateOf, marks, marksAt, named, picking, shown: clock, span } = window.ojsTimes;
 
   // with the day where the times are of several
   function clockOf(times) {
+    const time = { hour: "2-digit", minute: "2-digit" };
     const isLong = times.at(-1) - times[0] > DAY_S;
-    return (seconds) => clock(seconds, isLong ? { day: "numeric", month: "short" } : {});
+    return (seconds) => clock(seconds, isLong ? { day: "numeric", month: "short", ...time } : time);
   }
 
   function share(part) {
     return `${(100 * part).toFixed(1)} %`;
-  }
-
-  function span(ms) {
-    if (ms < 1000) return `${Math.round(ms)} ms`;
-    return ms < 120_000 ? `${Number((ms / 1000).toPrecision(3))} s` : `${Math.round(ms / 60_000)} min`;
   }
 
   // what is under the pointer, in words
@@ -70,20 +61,32 @@
 
   const still = { y: false, drag: { x: false, y: false } };
 
-  function hour(figure, plot, data) {
+  const MARK_TONES = { deployed: "violet", paused: "amber", resumed: "green", changed: "blue" };
+
+  function overTime(figure, plot, data) {
+    const unit = data.unit === "ms" ? span : amount;
+    const say = (n) => {
+      const values = data.series.map((one) => `${one.label} ${one.values[n] == null ? "–" : unit(one.values[n])}`);
+      return [named(data, n), ...values, ...marksAt(data, n)].join(" · ");
+    };
+    const toneOf = (kind) => tone(MARK_TONES[kind]);
     return new window.uPlot({
       width: plot.clientWidth,
       height: plot.clientHeight,
       legend: { show: false },
-      cursor: still,
-      plugins: [tip((n) => clock(data.at[n]), data.series)],
-      scales: { y: { range: (u, low, high) => [0, Math.max(1, high * 1.05)] } },
-      axes: [{ ...axis(), size: 28, values: (u, splits) => splits.map((at) => clock(at)) }, { ...axis(), size: 56 }],
+      cursor: { y: false, drag: { x: true, y: false, setScale: false } },
+      tzDate: dateOf(data),
+      plugins: [tip(say, []), marks(data, toneOf), picking(figure, plot, data, say)],
+      scales: {
+        x: { range: [data.at[0], data.at.at(-1) + data.step] },
+        y: { range: (u, low, high) => [0, Math.max(1, high * 1.05)] },
+      },
+      axes: [axisOfTime(data, axis()), axisOfValues(data, axis())],
       series: [{}, ...data.series.map((one) => ({
         label: one.label,
         stroke: tone(one.kind, figure),
         width: 1.5,
-        points: { show: false },
+        points: { show: data.at.length < 40, size: 4 },
         spanGaps: false,
       }))],
     }, [data.at, ...data.series.map((one) => one.values)], plot);
@@ -154,7 +157,7 @@
     }, [values.map((_, n) => n), values], plot);
   }
 
-  const KINDS = { values: hour, ojsCompared: compared, ojsTrend: trend, ojsSpark: spark };
+  const KINDS = { values: overTime, ojsCompared: compared, ojsTrend: trend, ojsSpark: spark };
 
   function draw(figure) {
     const [kind, make] = Object.entries(KINDS).find(([name]) => name in figure.dataset);

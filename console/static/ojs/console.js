@@ -3,6 +3,19 @@
 
 const EVERY_MS = 4000;
 
+// The visible text of a button, without the part for screen readers.
+function nameOf(button) {
+  return [...(button?.childNodes || [])].filter((one) => one.nodeType === Node.TEXT_NODE)
+    .map((one) => one.textContent).join("").trim();
+}
+
+// The name of what an action changes; a number is the key of a row, which says nothing.
+function targetOf(form, button) {
+  const named = button?.querySelector(".visually-hidden")?.textContent.trim();
+  const id = form.elements.namedItem("id")?.value || "";
+  return named || (/^\d+$/.test(id) ? "" : id);
+}
+
 // A form with a question is sent once it was answered; the reason goes with it.
 document.addEventListener("submit", (event) => {
   const form = event.target;
@@ -12,6 +25,8 @@ document.addEventListener("submit", (event) => {
   const dialog = document.getElementById("ask");
   const reason = dialog.querySelector("[name=reason]");
   dialog.querySelector("h2").textContent = question;
+  dialog.querySelector("#ask-target").textContent = targetOf(form, event.submitter);
+  dialog.querySelector("[value=yes]").textContent = nameOf(event.submitter) || "Confirm";
   reason.value = "";
   const hasOwn = [...form.elements].some((one) => one.name === "reason" && one.type !== "hidden");
   reason.parentElement.hidden = hasOwn; // the form asks for it itself
@@ -48,11 +63,31 @@ function isInUse(part) {
   const selection = window.getSelection();
   const isSelecting = selection && !selection.isCollapsed && part.contains(selection.anchorNode);
   // a form that is being filled in, or rows that are chosen
-  const isAsked = part.querySelector("details.ask[open], input[form=chosen]:checked");
+  const isAsked = part.querySelector("details.ask[open], input[form=chosen]:checked, .picked:not([hidden])");
   return isSelecting || isAsked || part.contains(document.activeElement);
 }
 
+// The pause holds for this tab, until it is ended.
+function isPaused() {
+  return sessionStorage.getItem("ojs.paused") === "1";
+}
+
+function showPause() {
+  const button = document.getElementById("pause");
+  if (!button) return;
+  button.hidden = !document.querySelector("[data-live], [data-ojs-stream]");
+  button.textContent = isPaused() ? "Resume updates" : "Pause updates";
+}
+
+document.getElementById("pause")?.addEventListener("click", () => {
+  sessionStorage.setItem("ojs.paused", isPaused() ? "0" : "1");
+  showPause();
+  document.dispatchEvent(new Event("ojs:pause"));
+  if (!isPaused()) turnNow();
+});
+
 async function refresh() {
+  if (isPaused()) return;
   const parts = [...document.querySelectorAll("[data-live]")];
   if (document.hidden || !parts.length || document.querySelector("dialog[open]")) return;
   const answer = await fetch(window.location.href, { headers: { Accept: "text/html" } });
@@ -72,9 +107,28 @@ async function refresh() {
   }
 }
 
-// Times that name no zone are those of whoever looks.
+function zoneOfUser() {
+  return localStorage.getItem("ojs.zone") || Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+// Forms take times in the zone of the user; times that a link has brought keep the zone of the link.
+function zoneForms() {
+  for (const zone of document.querySelectorAll("input[data-ojs-zone]")) {
+    const times = [...zone.form.querySelectorAll("[data-ojs-time]")];
+    if (times.some((one) => one.defaultValue)) continue;
+    zone.value = zoneOfUser();
+    zone.form.querySelectorAll("[data-ojs-zone-name]").forEach((one) => { one.textContent = zone.value; });
+  }
+}
+
+document.addEventListener("formdata", (event) => {
+  const times = [...event.target.querySelectorAll("[data-ojs-time]")];
+  if (times.length && !times.some((one) => one.value)) event.formData.delete("zone");
+});
+
+// Times that name no zone are those of the user.
 function localize() {
-  const timeZone = localStorage.getItem("ojs.zone") || Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const timeZone = zoneOfUser();
   for (const time of document.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
     const exact = at.toLocaleString([], { dateStyle: "medium", timeStyle: "medium", timeZone });
@@ -84,8 +138,9 @@ function localize() {
 }
 
 document.addEventListener("ojs:zone", localize);
+document.addEventListener("ojs:zone", zoneForms);
 
-async function turn() {
+async function turnNow() {
   try {
     await refresh();
     localize();
@@ -95,6 +150,10 @@ async function turn() {
   } catch {
     document.body.classList.add("stale");
   }
+}
+
+async function turn() {
+  await turnNow();
   window.setTimeout(turn, EVERY_MS);
 }
 
@@ -105,9 +164,18 @@ function showPresent() {
   if (present) nav.scrollLeft = present.offsetLeft - (nav.clientWidth - present.offsetWidth) / 2;
 }
 
+// A part that the user has closed stays closed.
+for (const part of document.querySelectorAll("details[data-ojs-remembered]")) {
+  const name = `ojs.open.${part.id}`;
+  part.open = localStorage.getItem(name) !== "no";
+  part.addEventListener("toggle", () => localStorage.setItem(name, part.open ? "yes" : "no"));
+}
+
 localize();
+zoneForms();
 letScroll();
 showPresent();
+showPause();
 document.addEventListener("toggle", letScroll, true); // of details: what was folded has a size now
 
 window.setTimeout(turn, EVERY_MS);

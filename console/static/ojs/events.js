@@ -67,12 +67,25 @@ function show(body, told) {
 
 function follow(body) {
   const status = document.getElementById("following");
+  const held = []; // events that came during a pause
+  const isPaused = () => sessionStorage.getItem("ojs.paused") === "1";
   const source = new EventSource(body.dataset.ojsStream);
   const say = (text) => { status.hidden = false; status.textContent = text; };
-  source.onopen = () => say("Following live");
+  const sayHow = () => say(isPaused() ? `Paused: ${held.length} new events` : "Following live");
+  const take = (told) => {
+    if (!isPaused()) return show(body, told);
+    held.push(told);
+    if (held.length > MOST_ROWS) held.shift();
+    sayHow();
+  };
+  document.addEventListener("ojs:pause", () => {
+    if (!isPaused()) held.splice(0).forEach((told) => show(body, told));
+    sayHow();
+  });
+  source.onopen = sayHow;
   source.onerror = () => say(source.readyState === EventSource.CLOSED ? "Not live: reload to see what is new" : "Connecting again …");
   for (const name of body.dataset.ojsNames.split(" ")) {
-    source.addEventListener(name, (event) => show(body, JSON.parse(event.data)));
+    source.addEventListener(name, (event) => take(JSON.parse(event.data)));
   }
   window.addEventListener("pagehide", () => source.close());
 }

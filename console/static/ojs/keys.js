@@ -1,4 +1,4 @@
-// Keys: / searches, j and k go through the rows, x chooses one, Ctrl-K opens the palette, ? tells what there is.
+// Keyboard shortcuts: / searches, j and k move between rows, x selects one, Ctrl-K opens the palette, ? lists all.
 "use strict";
 
 (() => {
@@ -18,7 +18,7 @@
       run: () => window.location.assign(link.href),
     }));
     const themes = ["system", "light", "dark"].map((theme) => ({
-      label: `Colours: ${theme}`,
+      label: `Theme: ${theme}`,
       run: () => {
         localStorage.setItem("ojs.theme", theme);
         document.documentElement.dataset.theme = theme;
@@ -32,7 +32,7 @@
         document.dispatchEvent(new Event("ojs:zone"));
       },
     }));
-    return [...pages, ...themes, ...zones, { label: "Keys", run: () => help.showModal() }];
+    return [...pages, ...themes, ...zones, { label: "Keyboard shortcuts", run: () => help.showModal() }];
   }
 
   function found(text) {
@@ -113,6 +113,7 @@
     j: () => step(1),
     k: () => step(-1),
     x: () => document.activeElement.closest("tr")?.querySelector("input[form=chosen]")?.click(),
+    p: () => document.querySelector("#pause:not([hidden])")?.click(),
     "?": () => help.showModal(),
   };
 

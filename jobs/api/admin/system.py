@@ -101,7 +101,7 @@ class MaintenanceMode(OJSView):
         """Switch maintenance on or off.
 
         During maintenance no job is handed out or promoted and no schedule fires; enqueues and
-        answers of workers go on. With a duration it ends by itself.
+        answers of workers continue. With a duration it ends automatically.
         """
         body = self.body()
         if not isinstance(body.get("enabled"), bool):

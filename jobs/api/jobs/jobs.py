@@ -29,11 +29,12 @@ from jobs.api.wire import job_codec, members
 from jobs.api.wire.answer import Answer
 from jobs.api.wire.checkpoints import checkpoint_member
 from jobs.api.wire.paging import QUERY, page
+from jobs.api.wire.waits import WAIT, decode_wait
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import LISTED, Duplicate, InvalidRequest, NotFound, OJSError
 from jobs.domain.job import Job, JobKind
 from jobs.domain.states import TERMINAL, State, state_of
-from jobs.domain.wire.bounds import MAX_BATCH, MAX_RESULT_WAIT_S
+from jobs.domain.wire.bounds import MAX_BATCH
 from jobs.domain.wire.ids import is_id
 from jobs.domain.wire.times import format_time
 from jobs.gather import Later, now
@@ -49,7 +50,6 @@ from jobs.services.read.show import show, show_soon
 
 LISTED_BY = ("queue", "type", "tenant")
 STATES = [state.value for state in State]
-MAX_WAIT_S, MAX_DIGITS = 25, 6
 
 LIST = obj(
     {"jobs": array(JOB), "total": integer(0), "pagination": PAGINATION},
@@ -316,13 +316,7 @@ class JobResult(JobDetail):
     @operation(
         "getJobResult",
         {200: RESULT},
-        query={
-            "wait": {"type": "string", "enum": ["true", "false", ""]},
-            "timeout": {
-                **integer(0, MAX_RESULT_WAIT_S),
-                "description": "Seconds, at most 25 are waited",
-            },
-        },
+        query=WAIT,
         refusals=(404,),
     )
     def get(self, request: Request, job_id: str) -> Answer:
@@ -345,22 +339,6 @@ class JobResult(JobDetail):
                 "completed_at": job.finished_at if is_ended and job.finished_at else None,
             }
         )
-
-
-def decode_wait(request: Request) -> float:
-    """Read how many seconds to wait for the end of a job. Raises InvalidRequest."""
-    query = request.query_params
-    wait = query.get("wait", "")
-    if wait not in {"", "true", "false"}:
-        raise InvalidRequest.field("wait", "must be true or false", wait[:100])
-    raw = query.get("timeout") or str(MAX_WAIT_S)
-    if not (
-        raw.isascii() and raw.isdigit() and len(raw) < MAX_DIGITS and int(raw) <= MAX_RESULT_WAIT_S
-    ):
-        raise InvalidRequest.field(
-            "timeout", f"must be whole seconds from 0 to {MAX_RESULT_WAIT_S}", raw[:100]
-        )
-    return min(MAX_WAIT_S, int(raw)) if wait == "true" else 0
 
 
 class JobRetries(JobDetail):

@@ -200,7 +200,7 @@ def _level(capabilities: dict[str, bool]) -> int:
 def _details(facts: list[Facts]) -> dict[str, list[dict[str, str]]]:
     return {
         tier: [
-            {"name": fact.name, "uri": fact.uri, "version": fact.version}
+            {"name": fact.name, "uri": fact.uri, "version": fact.version, **fact.details}
             for fact in facts
             if fact.tier == tier
         ]

@@ -15,6 +15,7 @@ import orjson
 from jobs.domain.errors import Problem
 from jobs.domain.states import CODES, State
 from jobs.domain.wire.durations import LONGEST_MS, format_duration, parse_period
+from ojs_tasks.codecs.payload import DIGEST, has_encoded
 from ojs_tasks.versions import parse_version
 
 DIMENSIONS: Final = ("type", "queue", "args", "meta", "version")
@@ -210,7 +211,7 @@ def fingerprint(policy: UniquePolicy, job: Subject) -> str:
         members["queue"] = job.queue
     if "args" in policy.keys:
         members["args"] = (
-            job.args
+            _compared(job)
             if policy.args_keys is None
             else {name: _argument(job.args, name) for name in policy.args_keys}
         )
@@ -221,6 +222,17 @@ def fingerprint(policy: UniquePolicy, job: Subject) -> str:
     if job.tenant != DEFAULT_TENANT:
         members["tenant"] = job.tenant
     return hashlib.sha256(canonical(members)).hexdigest()
+
+
+def _compared(job: Subject) -> Any:
+    """Return the arguments; for encoded ones the producer's digest of the plaintext, if any.
+
+    Equal arguments have different ciphertexts. Spec: contract 35.
+    """
+    digest = job.meta.get(DIGEST)
+    if isinstance(digest, str) and has_encoded(job.args):
+        return {DIGEST: digest}
+    return job.args
 
 
 def missing_argument(name: str) -> Problem:

@@ -5,6 +5,7 @@ import secrets
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from signal import SIGCONT, SIGINT, SIGTERM, SIGTSTP
 from typing import Any
 
@@ -13,8 +14,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from jobs import logs
 from jobs.conf import conf
 from jobs.database import bypass_pooler
+from jobs.extensions import Loop
 from jobs.loops import LoopRunner, all_loops, run_once
 from jobs.services.health.health import forget_loops_except
+from jobs.services.record.log import LOOP as LOG
 from jobs.worker.config import WorkerConfig
 from jobs.worker.process import WorkerProcess
 from jobs.worker.schedules import start_reconciling
@@ -79,17 +82,24 @@ class Command(BaseCommand):
             discover()
             start_reconciling(once=options["once"])
         loops = [loop for loop in all_loops() if not _is_left(loop.name, options)]
-        if options["once"] and not options["no_loops"]:
-            run_once(loop.name for loop in loops)
-        runner = None if options["no_loops"] or options["once"] else LoopRunner(loops)
-        if runner:
-            if options["no_federation"]:  # stopped loops would look like trouble
-                forget_loops_except(loop.name for loop in loops)
-            runner.start()
-        code = _run_loops_only() if options["no_handlers"] else _run_pool(options)
-        if runner:
-            runner.stop()
-        sys.exit(code)
+        sys.exit(_run(loops, options))
+
+
+def _run(loops: Sequence[Loop], options: dict[str, Any]) -> int:
+    if options["no_loops"]:
+        return _run_pool(options)
+    if options["once"]:
+        run_once(loop.name for loop in loops)
+        code = 0 if options["no_handlers"] else _run_pool(options)
+        run_once([LOG])  # the lines of the jobs that ran
+        return code
+    runner = LoopRunner(loops)
+    if options["no_federation"]:  # stopped loops would look like trouble
+        forget_loops_except(loop.name for loop in loops)
+    runner.start()
+    code = _run_loops_only() if options["no_handlers"] else _run_pool(options)
+    runner.stop()
+    return code
 
 
 def _running_job() -> str | None:

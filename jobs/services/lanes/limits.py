@@ -26,6 +26,7 @@ from jobs.queries import LimitKey
 from jobs.services.audit.audit import audited
 from jobs.services.lanes import configuration
 
+COUNTED = 10_000  # waiting jobs of a limit, in `limit_states`; queues are counted exactly
 AVAILABLE = CODES[State.AVAILABLE]
 LOOKS = 10  # how often to look for limits that other transactions make
 # prefixes on the wire of limits that do not belong to a key of jobs
@@ -101,6 +102,11 @@ class LimitState:
     started: int  # in the current window
     window_resets_at: datetime | None
     last_start_at: datetime | None
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether the count of waiting jobs stopped at its bound."""
+        return self.waiting >= COUNTED and not self.key.startswith(PREFIXES[OF_QUEUE])
 
     @property
     def in_force(self) -> LimitPolicy:

@@ -35,8 +35,25 @@ def change(
         return configure(name, wanted, strict=strict)
 
 
-def configure(name: str, change: Mapping[str, Any], *, strict: bool = False) -> dict[str, Any]:
-    """Change a queue's configuration; absent members stay, null resets a member.
+def replace(name: str, wanted: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    """Replace the whole configuration of a queue for an operator: absent members are reset.
+
+    Adds an entry to the audit log. Raises InvalidRequest and NotFound.
+    """
+    before = config_of(name)
+    with audited(caller, "queue.config_changed", name) as data:
+        config = configure(name, wanted, strict=True, is_whole=True)
+        names = before.keys() | config.keys()
+        data["changed"] = sorted(one for one in names if before.get(one) != config.get(one))
+        return config
+
+
+def configure(
+    name: str, change: Mapping[str, Any], *, strict: bool = False, is_whole: bool = False
+) -> dict[str, Any]:
+    """Change a queue's configuration; null resets a member, and absent members stay.
+
+    If the change `is_whole`, absent members are reset, too.
 
     An unknown queue is made. The change applies from the commit on, in every process. Locks: the
     configuration version, so that changes follow one another; then the queue, then its limit.
@@ -46,7 +63,7 @@ def configure(name: str, change: Mapping[str, Any], *, strict: bool = False) -> 
         configuration.hold()
         queries.make_queues([name])
         queue = Queue.objects.select_for_update().get(name=name)
-        config = merge(queue.config, change, strict=strict)
+        config = merge({} if is_whole else queue.config, change, strict=strict)
         if config == queue.config:
             return config
         configuration.change()

@@ -1,7 +1,7 @@
 """Hold the state of a server process that is about to end: no new and no waiting requests.
 
-Spec: contract 33.3. The signal handler calls `drain`; code that holds requests back polls it or
-registers a function.
+Spec: contract 33.3. The signal handler calls `drain`; code that holds requests back registers a
+function.
 """
 
 import threading
@@ -27,8 +27,3 @@ def drain() -> None:
         _over.set()
         for callback in _callbacks:
             callback()
-
-
-def pause(seconds: float) -> bool:
-    """Wait, at most until the process is about to end; returns whether it is."""
-    return _over.wait(seconds)

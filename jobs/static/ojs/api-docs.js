@@ -5,7 +5,8 @@
   SwaggerUIBundle({
     domNode: place,
     url: place.dataset.ojsUrl,
-    docExpansion: "list",
+    docExpansion: "none",
+    filter: true,
     requestInterceptor: (request) => {
       if (token()) request.headers["X-CSRFToken"] = token();
       return request;

@@ -14,11 +14,11 @@ from typing import (
     overload,
 )
 
-from ojs_tasks.compat.celery.errors import Unsupported
+from ojs_tasks.arguments import KEYWORDS
+from ojs_tasks.compat.celery.errors import Foreign, Unsupported
 from ojs_tasks.compat.celery.options import call_terms
 from ojs_tasks.compat.celery.results import AsyncResult
 from ojs_tasks.compat.celery.task import BoundTask, Task, TaskSignature
-from ojs_tasks.handlers import KEYWORDS
 from ojs_tasks.terms import with_terms
 
 P = ParamSpec("P")
@@ -73,7 +73,7 @@ def shared_task(
     return decorate if function is None else decorate(function)
 
 
-class Celery:
+class Celery(Foreign):
     """The application object, for `@app.task` and `app.send_task`. It has no configuration."""
 
     def __init__(self, main: str = "", **options: Any) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any, Final, Generic, TypeVar
 
+from ojs_tasks.compat.celery.errors import Foreign
 from ojs_tasks.exceptions import JobCancelled, JobFailed, JobNotFound
 from ojs_tasks.handle import JobHandle, get
 from ojs_tasks.times import Span
@@ -15,7 +16,7 @@ STATES: Final = {
 ENDED: Final = frozenset({"SUCCESS", "FAILURE", "REVOKED"})
 
 
-class AsyncResult(Generic[R]):
+class AsyncResult(Foreign, Generic[R]):
     """A task by its id. Its properties ask the server; an unknown id is PENDING, as in Celery."""
 
     def __init__(self, id: str) -> None:

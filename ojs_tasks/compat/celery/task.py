@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
-from ojs_tasks.compat.celery.errors import MaxRetriesExceededError, Unsupported
+from ojs_tasks.compat.celery.errors import Foreign, MaxRetriesExceededError, Unsupported
 from ojs_tasks.compat.celery.options import DELAY_S, call_terms, retries, task_terms
 from ojs_tasks.compat.celery.results import AsyncResult
 from ojs_tasks.context import Context, current_job
@@ -45,7 +45,7 @@ class TaskSignature(Signature[R]):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Request(Foreign):
     """The running task, as `self.request` of a bound task."""
 
     context: Context
@@ -66,7 +66,7 @@ class Request:
         return {"routing_key": self.context.queue}
 
 
-class Task(Generic[P, R]):
+class Task(Foreign, Generic[P, R]):
     """A task; `handler` is the handler that runs it, and `run` the function."""
 
     def __init__(self, function: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:

@@ -11,10 +11,10 @@ from django.apps import apps
 from django.conf import settings
 from django.utils import timezone
 
+from ojs_tasks.arguments import KEYWORDS
 from ojs_tasks.compat.celery.app import NAME
 from ojs_tasks.compat.migration.expressions import NoExpression, of_django_q
 from ojs_tasks.compat.migration.plan import Plan, PlannedHandler, PlannedSchedule
-from ojs_tasks.handlers import KEYWORDS
 from ojs_tasks.signatures import Signature
 from ojs_tasks.times import moment
 

@@ -8,13 +8,12 @@ import sys
 from importlib import import_module
 from typing import Any, Final
 
-from django.apps import apps
 from django.core.management.base import BaseCommand, CommandParser
 
+from ojs_tasks.installed import has_app
 from ojs_tasks.remote.command import add_arguments, run
 
 LOCAL: Final = "jobs.management.commands.runworker"  # it knows --server, too
-LOCAL_LABEL: Final = "ojs_jobs"  # of the server's app; a host's own app `jobs` has another
 
 
 class RemoteCommand(BaseCommand):
@@ -38,7 +37,7 @@ class RemoteCommand(BaseCommand):
 
 def Command() -> BaseCommand:  # noqa: N802 - Django calls this name
     """Return the command of this project."""
-    if any(one.label == LOCAL_LABEL for one in apps.get_app_configs()):
+    if has_app("jobs"):
         found: BaseCommand = import_module(LOCAL).Command()
         return found
     return RemoteCommand()

@@ -20,7 +20,7 @@ from jobs.worker import claimer as module
 from jobs.worker.config import WorkerConfig
 from jobs.worker.notices import Notices
 from jobs.worker.process import WorkerProcess
-from ojs_tasks import Context
+from ojs_tasks import Context, job, registry
 from ojs_tasks.worker.chain import Steps
 from tests.jobs.worker import ojs_jobs as handlers
 from tests.jobs.worker.conftest import run
@@ -89,6 +89,69 @@ def test_a_claim_whose_answer_was_lost_is_given_back_and_run(
     assert claims[:2] == [1, 1]
     done = show(job.id)
     assert (state_of(done.state), done.attempt) == (State.COMPLETED, 1)
+
+
+def test_a_worker_that_runs_once_claims_again_after_a_job_that_ended_during_an_empty_claim(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(registry, "_handlers", {**registry._handlers})
+    may_end, second = threading.Event(), list[str]()
+
+    @job("tests.hold", queue="tests")
+    def hold() -> None:
+        may_end.wait(DEADLINE_S)
+
+    hold.enqueue()
+    process = WorkerProcess(WorkerConfig("w1", ("tests",), 1, once=True))
+
+    def claim(request: FetchRequest) -> Claimed:
+        claimed = fetch(request)
+        if not claimed.jobs and not second:
+            may_end.set()
+            until(lambda: not process.in_flight.count(), "the end of the first job")
+            added = handlers.echo.enqueue(2)
+            assert added is not None
+            second.append(added.id)
+        return claimed
+
+    monkeypatch.setattr("jobs.worker.claimer.fetch", claim)
+
+    assert run(process) == 0
+    assert state_of(show(second[0]).state) is State.COMPLETED
+
+
+@spec("GS-5", "D-GS-1")
+@pytest.mark.parametrize("verb", ["quiet", "terminate"])
+def test_jobs_of_a_claim_that_ends_after_a_signal_go_back_unharmed(
+    monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    job = handlers.echo.enqueue(1)
+    assert job is not None
+    process = WorkerProcess(WorkerConfig("w1", ("tests",), 1))
+    given: list[str] = []
+
+    def claim(request: FetchRequest) -> Claimed:
+        claimed = fetch(request)
+        given.extend(one.id for one in claimed.jobs)
+        if len(given) == 1:
+            getattr(process.directives, verb)()
+        return claimed
+
+    monkeypatch.setattr("jobs.worker.claimer.fetch", claim)
+    thread = threading.Thread(target=run, args=(process,))
+    thread.start()
+    until(lambda: bool(given) and state_of(show(job.id).state) is State.AVAILABLE, "the return")
+    assert (show(job.id).attempt, process.in_flight.count()) == (0, 0)
+
+    if verb == "quiet":
+        process.directives.resume()
+        until(lambda: state_of(show(job.id).state) is State.COMPLETED, "the job")
+        process.directives.terminate()
+    thread.join()
+
+    expected = (State.COMPLETED, 1) if verb == "quiet" else (State.AVAILABLE, 0)
+    assert (state_of(show(job.id).state), show(job.id).attempt) == expected
+    assert given == [job.id] * (2 if verb == "quiet" else 1)
 
 
 def test_a_worker_without_queues_asks_again_until_a_pool_gives_it_some(

@@ -1,5 +1,7 @@
 """The directives that a worker process follows."""
 
+import threading
+
 import pytest
 
 from jobs.services.workers.heartbeat import Standing
@@ -98,3 +100,41 @@ def test_a_directive_is_announced_once(directives: Directives, waits: Waits) -> 
     directives.obey(QUIET)
 
     assert not waits.main.is_set()
+
+
+@pytest.mark.parametrize("verb", ["quiet", "terminate", "leave"])
+def test_claimed_jobs_are_held_only_before_a_directive(directives: Directives, verb: str) -> None:
+    held: list[str] = []
+    assert directives.hold(lambda: held.append("before"))
+
+    getattr(directives, verb)()
+
+    assert not directives.hold(lambda: held.append("after"))
+    assert held == ["before"]
+
+
+def test_a_signal_waits_until_the_claimed_jobs_are_held(directives: Directives) -> None:
+    held: list[Standing] = []
+
+    def take() -> None:
+        signal.start()
+        signal.join(0.05)
+        held.append(directives.own)
+
+    signal = threading.Thread(target=directives.quiet)
+    assert directives.hold(take)
+    signal.join()
+
+    assert (held, directives.own) == ([RUNNING], QUIET)
+
+
+def test_only_an_operator_dismisses_a_worker(directives: Directives) -> None:
+    directives.quiet()
+    directives.obey(TERMINATE)
+    assert directives.is_dismissed
+
+
+def test_the_answer_to_a_reported_end_dismisses_nobody(directives: Directives) -> None:
+    directives.terminate()
+    directives.obey(TERMINATE)
+    assert not directives.is_dismissed

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from jobs.domain.envelope import parse_job
+from jobs.domain.errors import InvalidPayload, ResultTooLarge
 from jobs.domain.job import Job
 from jobs.domain.wire.bounds import MAX_INTERVAL_MS
 from jobs.middleware import Chain, Link
@@ -15,6 +16,7 @@ from jobs.services.outcome.nack import Nack
 from jobs.worker.execution import EXECUTION
 from ojs_tasks import Context, Discard, JobTimeout, Retry, current_job, job, registry
 from ojs_tasks.worker import chain
+from ojs_tasks.worker.errors import InvalidResult
 from ojs_tasks.worker.ports import Outcome
 from tests.spec import spec
 
@@ -205,6 +207,25 @@ def test_a_result_that_cannot_be_stored_fails_the_attempt(value: Any) -> None:
     assert error_of(lambda: value)["code"] == "invalid_result"
 
 
+@both_kinds
+@pytest.mark.parametrize(
+    ("problem", "code"),
+    [
+        (InvalidPayload("the job is no JSON"), "invalid_payload"),
+        (ResultTooLarge.of("result", 1, 2), "result_too_large"),
+        (InvalidResult("mine"), "handler_error"),
+    ],
+)
+def test_a_refusal_that_the_handler_raises_is_its_own_error(
+    making: Callable[..., Any], problem: Exception, code: str
+) -> None:
+    """Such as that of a job that it enqueues: its result was never looked at."""
+    error = error_of(making(problem))
+
+    assert (error["type"], error["code"]) == (type(problem).__name__, code)
+    assert error["backtrace"]
+
+
 def test_text_that_looks_like_an_escape_is_a_result() -> None:
     outcome = outcome_of(lambda: "\\u0000")
 
@@ -335,3 +356,31 @@ def test_the_context_tells_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     outcome_of(lambda: "done")
 
     assert seen == [2, "default", "w1", None, None, False, "done"]
+
+
+def fail_with_data() -> None:
+    """Be a handler whose exception names an argument."""
+    raise LookupError("ada@example.org")
+
+
+@pytest.mark.parametrize("is_debug", [False, True])
+def test_a_failed_attempt_is_logged_with_its_place_and_in_debug_with_its_traceback(
+    caplog: pytest.LogCaptureFixture, settings: Any, *, is_debug: bool
+) -> None:
+    settings.DEBUG = is_debug
+
+    outcome_of(fail_with_data)
+
+    (line,) = [record for record in caplog.records if record.message == "attempt.failed"]
+    assert line.__dict__["error_type"] == "LookupError"
+    assert line.__dict__["error_at"].endswith("in fail_with_data")
+    assert ("ada@example.org" in caplog.text) is is_debug
+
+
+@pytest.mark.parametrize("decided", [Retry("later"), Discard("no use")])
+def test_what_a_handler_decides_is_no_failure_in_the_log(
+    caplog: pytest.LogCaptureFixture, decided: Exception
+) -> None:
+    outcome_of(raising(decided))
+
+    assert "attempt.failed" not in caplog.messages

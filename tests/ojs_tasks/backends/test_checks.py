@@ -23,6 +23,7 @@ def problems(backend: Any) -> list[tuple[str, str]]:
         ({"OPTIONS": {"url": URL}}, "E102", "'url'"),
         ({"OPTIONS": {"retry": {"max_attempts": "3"}}}, "E103", "max_attempts"),
         ({"OPTIONS": {"retry": {"max_attempts": -3}}}, "E103", "max_attempts"),
+        ({"QUEUE": ["mail"]}, "E106", "'QUEUE'. Did you mean 'QUEUES'?"),
         ({"OPTIONS": {"queue": "mail"}}, "E103", "queue_name"),
     ],
 )
@@ -39,6 +40,14 @@ def test_the_server_of_an_http_backend_has_an_address() -> None:
     ((found, message),) = problems(HTTPBackend("far", {"OPTIONS": {"ulr": URL, "url": URL}}))
     assert found == "ojs_tasks.E102"
     assert "Did you mean 'url'?" in message
+
+
+def test_an_address_that_would_show_the_key_is_reported() -> None:
+    options = {"url": "http://jobs.example.org", "key": "k"}
+    ((found, message),) = problems(HTTPBackend("far", {"OPTIONS": options}))
+    assert found == "ojs_tasks.E107"
+    assert "allow_http is OJS['ALLOW_HTTP']" in message
+    assert problems(HTTPBackend("far", {"OPTIONS": {**options, "allow_http": True}})) == []
 
 
 def test_right_settings_have_no_problems() -> None:

@@ -274,3 +274,22 @@ def test_delays_may_be_timedeltas() -> None:
 
     assert task.apply_async([1], countdown=timedelta(minutes=1)).state == "PENDING"
     assert run_available() == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "instead"),
+    [
+        (Task, "update_state", "progress"), (Task, "retry", "bind=True"),
+        (AsyncResult, "children", "chain"), (Celery, "conf", "terms of tasks"),
+        (AsyncResult, "no_such_name", "the manual"),
+    ],
+)  # fmt: skip
+def test_a_name_of_celery_that_is_not_translated_names_its_replacement(
+    kind: Any, name: str, instead: str
+) -> None:
+    owner = shared_task(name="a.add")(add) if kind is Task else kind("1")
+
+    with pytest.raises(Unsupported, match=rf"{name} is not supported: .*{instead}"):
+        getattr(owner, name)
+
+    assert not hasattr(owner, name)

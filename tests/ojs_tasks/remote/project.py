@@ -11,8 +11,8 @@ from tests.processes import kill_family
 from tests.project.conftest import clean_environment
 
 OURS = (
-    "jobs", "tenancy", "scheduling", "versioning", "federation", "webhooks", "workflows", "console",
-    "ojs_project", "durable",
+    "jobs", "tenancy", "scheduling", "versioning", "federation", "webhooks", "workflows",
+    "encryption", "durable", "console", "ojs_project",
 )  # fmt: skip
 FILES = {
     "manage.py": """

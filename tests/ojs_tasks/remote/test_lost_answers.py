@@ -144,11 +144,12 @@ def test_a_wait_survives_an_absence_of_the_server(behind: RemoteServer, between:
     assert states == ["cancelled"]
 
 
-def test_a_server_without_streams_is_polled(behind: RemoteServer, between: Between) -> None:
+def test_a_server_that_holds_nothing_is_polled(behind: RemoteServer, between: Between) -> None:
     (job,) = behind.enqueue([DRAFT])
     assert job is not None
     states: list[str] = []
-    between.faults = [Fault("GET", "/events", 404)]
+    held = Fault("GET", "/result?wait=true&timeout=20", 404)
+    between.faults = [held, Fault("GET", "/events", 404), held, held]
     waiter = threading.Thread(target=lambda: states.append(behind.wait(job.id, 60).state))
     waiter.start()
     while between.faults:

@@ -5,6 +5,7 @@ import pickle
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,6 +20,9 @@ from ojs_tasks.exceptions import JobNotFound, Refused, ResultTimeout
 from ojs_tasks.ids import new_id
 from ojs_tasks.remote.server import RemoteServer
 from ojs_tasks.server import Snapshot
+from tests.concurrency import threads, until
+from tests.ojs_tasks.local.test_waits import awaited
+from tests.ojs_tasks.remote.between import Between
 from tests.ojs_tasks.remote.conftest import Site
 
 DRAFT = {"type": "tests.remote", "queue": "remote", "args": [1, {"a": [2**70, "é"]}]}
@@ -162,6 +166,19 @@ def test_wait_returns_the_job_after_its_end(
         assert (found[0].error["type"], found[0].error["message"]) == ("LookupError", "no")
 
 
+def test_a_wait_is_one_request_that_the_end_answers(behind: RemoteServer, between: Between) -> None:
+    job = enqueue(behind)
+    with threads(1) as start:
+        waiting = start(lambda: behind.wait(job.id, 60))
+        until(lambda: awaited() == 1)
+        complete(job.id)
+
+    assert waiting.result().result == {"rows": 3}
+    assert between.seen[1:] == [
+        f"GET /ojs/v1/jobs/{job.id}{rest}" for rest in ("", "/result?wait=true&timeout=20", "")
+    ]
+
+
 @pytest.mark.parametrize("timeout_s", [0, 0.2, 1.2])
 def test_wait_ends_with_its_time(remote: RemoteServer, timeout_s: float) -> None:
     job = enqueue(remote)
@@ -189,13 +206,23 @@ def test_the_event_loop_does_the_same(remote: RemoteServer) -> None:
         assert asyncio.run(use()) == ["available", "cancelled", "cancelled"]
 
 
+def test_many_waits_leave_threads_to_other_requests(remote: RemoteServer) -> None:
+    """The server holds a few of them; the others follow streams, which have their own threads."""
+    jobs = [enqueue(remote) for _ in range(8)]
+    with threads(len(jobs)) as start:
+        waiting = [start(partial(remote.wait, one.id, 60)) for one in jobs]
+        until(lambda: awaited() > 0)
+        for one in jobs:
+            assert remote.cancel(one.id).state == "cancelled"
+
+    assert [one.result().state for one in waiting] == ["cancelled"] * len(jobs)
+
+
 def test_threads_share_a_server(remote: RemoteServer) -> None:
     found: list[Snapshot] = []
-    threads = [threading.Thread(target=lambda: found.append(enqueue(remote))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with threads(8) as start:
+        for _ in range(8):
+            start(lambda: found.append(enqueue(remote)))
 
     assert len({one.id for one in found}) == 8
     assert {state_of(show(one.id).state) for one in found} == {State.AVAILABLE}

@@ -18,7 +18,7 @@ from tests.jobs.worker.conftest import Meeting
 from tests.ojs_tasks.remote.between import Between, Fault
 from tests.ojs_tasks.remote.conftest import Site
 from tests.ojs_tasks.remote.project import Project
-from tests.processes import DEADLINE_S, is_alive, kill_family, until
+from tests.processes import DEADLINE_S, children, is_alive, kill_family, until
 from tests.spec import spec
 
 Enqueue = Callable[..., str]
@@ -43,6 +43,11 @@ def meeting(tmp_path: Path) -> Iterator[Meeting]:
     place = Meeting(tmp_path / "s")
     yield place
     place.close()
+
+
+def workers_of(parent: int) -> list[Worker]:
+    """Return the live workers of a parent, without those of earlier tests."""
+    return list(Worker.objects.filter(stopped_at=None, pid__in=children(parent)))
 
 
 def ended(remote: RemoteServer, job_id: str) -> Snapshot:
@@ -279,14 +284,55 @@ def test_a_directive_of_an_operator_is_obeyed(
     host.start("manage.py", "runworker")
     guest = meeting.next()
 
-    until(Worker.objects.exists, "the worker")
-    direct(Worker.objects.get().id, "quiet")
+    worker_id = Worker.objects.get(pid=guest.pid).id
+    direct(worker_id, "quiet")
     guest.let_go()
     ended(remote, job_id)
     late = enqueue("add", 1)
-    direct(Worker.objects.get().id, "resume")
+    direct(worker_id, "resume")
 
     assert ended(remote, late).state == "completed"
+
+
+@spec("GS-15", "contract 9.4")
+def test_a_worker_that_an_operator_ends_is_not_replaced(
+    remote: RemoteServer, host: Project, enqueue: Enqueue, meeting: Meeting
+) -> None:
+    job_id = enqueue("meet", meeting.address)
+    parent = host.start("manage.py", "runworker", "--processes", "2")
+    guest = meeting.next()
+    until(lambda: len(workers_of(parent.pid)) == 2, "both workers")
+
+    direct(Worker.objects.get(pid=guest.pid).id, "terminate")
+    guest.let_go("finished")
+    assert ended(remote, job_id).result["said"] == "finished"
+    until(lambda: len(children(parent.pid)) == 1, "the end of the worker")
+    (other,) = workers_of(parent.pid)
+    assert ended(remote, enqueue("add", 1)).state == "completed"
+
+    direct(other.id, "terminate")
+    _, lines = parent.communicate()
+    late = enqueue("add", 1)
+
+    assert parent.returncode == 0
+    assert lines.count("worker.dismissed") == 2
+    assert "worker.replaced" not in lines
+    assert remote.read(late).state == "available"
+
+
+@spec("GS-15")
+def test_a_worker_that_an_operator_ends_gives_jobs_back_after_its_grace_period(
+    remote: RemoteServer, host: Project, enqueue: Enqueue, meeting: Meeting
+) -> None:
+    job_id = enqueue("meet", meeting.address)
+    parent = host.start("manage.py", "runworker", HOST_GRACE_MS="200")
+    guest = meeting.next()
+
+    direct(Worker.objects.get(pid=guest.pid).id, "terminate")
+    parent.communicate()
+
+    found = remote.read(job_id)
+    assert (parent.returncode, found.state, found.attempt) == (1, "available", 0)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from ojs_tasks.ids import new_id
 from ojs_tasks.remote.server import RemoteServer
 from tests.concurrency import threads, until
 from tests.conftest import free_port
+from tests.ojs_tasks.local.test_waits import awaited
 from tests.ojs_tasks.remote.between import Between, Fault
 from tests.ojs_tasks.remote.conftest import Site
 from tests.ojs_tasks.remote.project import Project
@@ -142,6 +143,19 @@ def test_a_wait_survives_an_absence_of_the_server(between: Between) -> None:
 
     assert waiting.result() == "end"
     assert not between.faults
+
+
+def test_a_wait_is_one_request_that_the_end_answers(between: Between) -> None:
+    handle = chain(A).enqueue()
+    with threads(1) as start:
+        waiting = start(lambda: handle.result(DEADLINE_S))
+        until(lambda: awaited() == 1)
+        complete(*claimed(), result="end")
+
+    assert waiting.result() == "end"
+    assert between.seen[1:] == [
+        f"GET /ojs/v1/workflows/{handle.id}{rest}" for rest in ("", "?wait=true&timeout=20", "")
+    ]
 
 
 def test_a_wait_ends_with_its_time() -> None:

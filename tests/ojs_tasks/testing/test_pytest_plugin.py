@@ -9,9 +9,9 @@ import pytest
 from ojs_tasks import job
 from ojs_tasks.pytest_plugin import Jobs, ojs_jobs, ojs_run_now
 from tests.conftest import ROOT
-from tests.docs.conftest import project
+from tests.docs.conftest import make_host, project, started  # noqa: F401 - for `project`
 from tests.docs.host import Host
-from tests.package.conftest import database, full_python, once, wheel  # noqa: F401 - for `project`
+from tests.package.conftest import full_python, once, wheel  # noqa: F401 - for `project`
 
 __all__ = ["ojs_jobs", "ojs_run_now", "project"]  # fixtures, as an installed package provides them
 

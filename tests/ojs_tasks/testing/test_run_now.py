@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ojs_tasks import Discard, Retry, UncommittedJob, current_job, job
+from ojs_tasks import Discard, Retry, UncommittedJob, current_job, get, job
 from ojs_tasks.testing import TooManyJobs, enqueued, in_memory, make_due, run_available, run_now
 
 pytestmark = pytest.mark.usefixtures("place")
@@ -129,3 +129,45 @@ def test_a_wait_for_a_job_that_did_not_run_names_the_cure() -> None:
 
     with pytest.raises(UncommittedJob, match="run_available"):
         handle.result(timeout=5)
+
+
+def test_progress_and_checkpoints_reach_the_job_and_its_next_attempt() -> None:
+    @job("a.long", retry={"max_attempts": 2})
+    def long() -> object:
+        current = current_job()
+        if current.attempt == 1:
+            current.progress(0.5, "half", {"rows": 10}, checkpoint={"row": 10})
+            raise Retry
+        assert handle_progress(current.id) is None
+        current.progress(0.75)
+        current.progress(0.25, "last")
+        assert handle_progress(current.id) == 0.75
+        return current.last_checkpoint
+
+    def handle_progress(job_id: str) -> float | None:
+        return get(job_id).progress
+
+    with run_now():
+        handle = long.enqueue()
+    shown = handle.snapshot
+    assert (shown.progress, shown.progress_message) == (0.5, "half")
+    assert shown.progress_data == {"rows": 10}
+
+    make_due()
+    run_available()
+
+    assert handle.refresh().result() == {"row": 10}
+    assert (handle.progress, handle.snapshot.progress_message) == (1.0, "last")
+
+
+def test_an_inner_run_now_decides_about_its_exceptions() -> None:
+    @job("a.fail", retry={"max_attempts": 1})
+    def fail() -> None:
+        raise ValueError("broken")
+
+    with run_now():
+        with run_now(raises=False):
+            assert fail.enqueue().state == "discarded"
+        with pytest.raises(ValueError, match="broken"):
+            fail.enqueue()
+    assert fail.enqueue().state == "available"

@@ -110,8 +110,8 @@ def test_unusual_requests_are_answered(serving: Connect, sent: str, path: str) -
 
 
 def test_every_header_that_is_read_as_one_value_comes_once() -> None:
-    packages = ("jobs", "ojs_project", "console", "federation", "scheduling", "tenancy",
-                "versioning", "webhooks", "workflows")  # fmt: skip
+    packages = ("jobs", "ojs_project", "console", "encryption", "federation", "scheduling",
+                "tenancy", "versioning", "webhooks", "workflows")  # fmt: skip
     read = {
         name
         for package in packages

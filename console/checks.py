@@ -1,0 +1,26 @@
+"""System check of the console in a host project: the broker of its operator tasks."""
+
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+# django-q2 without one of these keys asks for Redis
+BROKERS: Final = frozenset(
+    {"orm", "redis", "django_redis", "sqs", "iron_mq", "mongo", "broker_class"}
+)
+
+
+@register("ojs")
+def check_cluster(**_options: Any) -> list[CheckMessage]:
+    """Report a django-q2 without a broker: pages of the console would fail."""
+    if BROKERS.isdisjoint(getattr(settings, "Q_CLUSTER", None) or {}):
+        return [
+            Error(
+                "Q_CLUSTER names no broker for the operator tasks of the console",
+                hint='set Q_CLUSTER = {"name": "ojs", "orm": "default", "timeout": 60,'
+                ' "retry": 180} and run manage.py qcluster',
+                id="ojs.E050",
+            )
+        ]
+    return []

@@ -1,0 +1,1 @@
+"""The pages of the manual, and the package that makes their site: `docs.site`."""
