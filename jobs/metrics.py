@@ -73,13 +73,14 @@ def observe_enqueue(queue: str, seconds: float) -> None:
 
 def observe_progress(queue: str, job_type: str, checkpoint_bytes: int | None) -> None:
     """Count one stored report; null: it had no checkpoint."""
-    name = _capped("type", job_type)
-    _progress.labels(_capped("queue", queue), name).inc()
+    name = capped("type", job_type)
+    _progress.labels(capped("queue", queue), name).inc()
     if checkpoint_bytes is not None:
         _checkpoint.labels(name).observe(checkpoint_bytes)
 
 
-def _capped(kind: str, value: str) -> str:
+def capped(kind: str, value: str) -> str:
+    """Return a label's value; values of a kind beyond the first MOST_QUEUES share one."""
     seen = _names.setdefault(kind, set())
     if value not in seen and len(seen) >= MOST_QUEUES:
         return "_other"

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
+from durable.conf import MOST_BYTES
 from encryption.conf import Conf as EncryptionConf
 from federation.conf import Conf as FederationConf
 from jobs.conf import Conf
@@ -56,6 +57,7 @@ INSTALLED_APPS = [
     "federation.apps.FederationConfig",
     "workflows.apps.WorkflowsConfig",
     "webhooks.apps.WebhooksConfig",
+    "durable.apps.DurableConfig",
     "encryption.apps.EncryptionConfig",
     "attention.apps.AttentionConfig",
     "console.apps.ConsoleConfig",
@@ -243,6 +245,7 @@ BUILT_IN = (
     "tenancy.extension.Tenancy",  # after the pools: a pool's weight of a tenant takes precedence
     "workflows.extension.WorkflowsExtension",
     "webhooks.extension.WebhooksExtension",
+    "durable.extension.Durable",
     "encryption.extension.Encryption",
     "attention.extension.AttentionExtension",
 )
@@ -332,6 +335,9 @@ OJS_FEDERATION = {
     or _FEDERATION.dedupe_window_ms,
     "COPIES_RETENTION_MS": env.duration_ms("OJS_FEDERATION_COPIES_RETENTION")
     or _FEDERATION.copies_retention_ms,
+}
+OJS_DURABLE = {
+    "MAX_CHECKPOINT_BYTES": env.integer("OJS_MAX_CHECKPOINT_BYTES", MOST_BYTES),
 }
 _HOOKS = WebhooksConf()
 OJS_WEBHOOKS = {

@@ -11,6 +11,7 @@ from ojs_tasks.installed import has_app
 # the app, and the URL modules that need it
 EXTENSIONS = (
     ("attention", ("attention.api.urls",)),
+    ("durable", ("durable.api.urls",)),
     ("federation", ("federation.api.urls",)),
     ("scheduling", ("scheduling.api.urls",)),
     ("tenancy", ("tenancy.api.urls",)),

@@ -26,6 +26,7 @@ CONFIGS: Final = {
     "federation": "federation.apps.FederationConfig",
     "workflows": "workflows.apps.WorkflowsConfig",
     "webhooks": "webhooks.apps.WebhooksConfig",
+    "durable": "durable.apps.DurableConfig",
     "encryption": "encryption.apps.EncryptionConfig",
     "attention": "attention.apps.AttentionConfig",
     "console": "console.apps.ConsoleConfig",
@@ -39,6 +40,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "federation": ("jobs",),
     "workflows": ("jobs",),
     "webhooks": ("jobs",),
+    "durable": ("jobs",),
     "encryption": ("jobs",),
     "attention": ("jobs",),
     "console": (

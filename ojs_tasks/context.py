@@ -70,6 +70,15 @@ class Reporter(Protocol):
     async def areport(self, context: "Context", report: Report) -> None:
         """Send a report as `report` does, without blocking the event loop."""
 
+    def save(self, context: "Context", state: bytes, taken: Sequence[int]) -> None:
+        """Save the checkpoint of the job as JSON; `taken` are ids of signals that it contains.
+
+        Raises the server's refusal, such as for a lost lease, or ServerUnreachable.
+        """
+
+    async def asave(self, context: "Context", state: bytes, taken: Sequence[int]) -> None:
+        """Save the checkpoint as `save` does, without blocking the event loop."""
+
 
 @dataclass(slots=True)
 class Context:
@@ -83,6 +92,7 @@ class Context:
     raised: BaseException | None = None  # the exception that ended the attempt
     error_details: dict[str, str] | None = None  # `details` of the error, if the attempt fails
     reporter: Reporter | None = None  # None: reports are dropped
+    steps: Any = None  # the StepRun of a handler with steps
 
     @property
     def id(self) -> str:
@@ -162,7 +172,8 @@ class Context:
         The next attempt finds the latest checkpoint in `last_checkpoint`.
         """
         if self.reporter is not None:
-            self.reporter.report(self, Report(fraction, message, data, checkpoint))
+            kept = self._with_steps(checkpoint)
+            self.reporter.report(self, Report(fraction, message, data, kept))
 
     async def aprogress(
         self,
@@ -173,7 +184,14 @@ class Context:
     ) -> None:
         """Report progress as `progress` does, from a coroutine."""
         if self.reporter is not None:
-            await self.reporter.areport(self, Report(fraction, message, data, checkpoint))
+            kept = self._with_steps(checkpoint)
+            await self.reporter.areport(self, Report(fraction, message, data, kept))
+
+    def _with_steps(self, checkpoint: Any) -> Any:
+        """Add the results of steps to a checkpoint: both are one document."""
+        if checkpoint is None or self.steps is None:
+            return checkpoint
+        return self.steps.merged(checkpoint)
 
 
 def current_job() -> Context:

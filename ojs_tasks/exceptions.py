@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from ojs_tasks.times import Span, milliseconds, milliseconds_until
+
+ENDS: Final = frozenset({"DISCARD", "FAIL", "DEAD_LETTER"})  # codes of errors that end a job
 
 
 class Retry(Exception):
@@ -42,6 +44,34 @@ class Discard(Exception):
 
 class JobTimeout(BaseException):
     """Raised inside a handler that ran too long; not an Exception, so that `except` lets it by."""
+
+
+class StepError(ValueError):
+    """A step that cannot run, or whose result cannot be stored; the message names the step."""
+
+
+class SignalTimeout(TimeoutError):
+    """No signal came in the time of `step.wait_for`. Unless it is caught, the job fails for good.
+
+    Its outcome is stored, so that another attempt would end in the same way.
+    """
+
+    code = "FAIL"
+
+
+class Suspended(BaseException):
+    """Raised by a step to end the attempt, because the job waits; let it pass.
+
+    It is no Exception, so that `except Exception` lets it by. The job becomes available again at
+    `until`, or when a signal of one of these names arrives.
+    """
+
+    def __init__(self, step: str, until: datetime, signals: tuple[str, ...] = ()) -> None:
+        """Name the step that waits."""
+        super().__init__(f"step {step!r} waits until {until.isoformat()}")
+        self.step = step
+        self.until = until
+        self.signals = signals
 
 
 class UnknownTerm(TypeError):

@@ -89,6 +89,17 @@ class JobHandle(Handle[Snapshot], Generic[R]):
         self._snapshot = await server().acancel(self.id)
         return self
 
+    def signal(self, name: str, payload: Any = None) -> None:
+        """Send a signal to the job, which `step.wait_for` of its handler returns.
+
+        The job keeps it until then. Raises the server's error if the job has ended.
+        """
+        server().signal(self.id, name, payload)
+
+    async def asignal(self, name: str, payload: Any = None) -> None:
+        """Send a signal to the job, as `signal` does."""
+        await server().asignal(self.id, name, payload)
+
     def _outcome(self) -> R:
         shown = self._snapshot
         if shown.state == "completed":

@@ -1,17 +1,18 @@
 """Decide in the worker whether a failed attempt is the last; the server has the same rules."""
 
 import json
-from typing import Any, Final
+from typing import Any
 
 from ojs_tasks.context import Context
 from ojs_tasks.error_names import is_listed
+from ojs_tasks.exceptions import ENDS, Suspended
 from ojs_tasks.handlers import Handler
-
-ENDS: Final = frozenset({"DISCARD", "FAIL", "DEAD_LETTER"})  # codes of errors that end a job
 
 
 def is_final(context: Context, handler: Handler[..., Any], problem: BaseException) -> bool:
     """Return whether no attempt follows one that ended with this exception."""
+    if isinstance(problem, Suspended):
+        return False
     code = getattr(problem, "code", None)
     if code in ENDS or context.attempt >= context.max_attempts:
         return True

@@ -103,6 +103,12 @@ class Server(Protocol):
     async def acancel(self, job_id: str) -> Snapshot:
         """Cancel a job as `cancel` does."""
 
+    def signal(self, job_id: str, name: str, payload: Any) -> None:
+        """Send a signal to a job. Raises JobNotFound, or the server's refusal."""
+
+    async def asignal(self, job_id: str, name: str, payload: Any) -> None:
+        """Send a signal as `signal` does."""
+
     def start_workflow(self, body: Draft) -> WorkflowSnapshot:
         """Store a workflow and the jobs of its first steps. Raises the server's refusal."""
 

@@ -88,4 +88,4 @@ def _counted(left: Sequence[tuple[str, int]]) -> str:
 def _lines() -> list[str]:
     missing = [] if has_browser() else [NO_BROWSER]
     missing += [] if site.is_built() else [site.NONE]
-    return [*missing, cases.NONE if cases.FOLDER is None else cases.LEFT]
+    return [*missing, *([cases.NONE] if cases.FOLDER is None else [])]

@@ -111,7 +111,7 @@ class JobRetry(JobForm):
             "queue": job.queue, "priority": job.priority,
         }  # fmt: skip
         changed = {name: value for name, value in given.items() if value != stored[name]}
-        operate.retry_job(job.id, decode_override(changed or None, job), who)
+        operate.retry_job(job.id, decode_override({"override": changed or None}, job), who)
         others = f" with changed {', '.join(sorted(changed))}" if changed else ""
         return job.id, f"Job {job.id} is available again{others}."
 

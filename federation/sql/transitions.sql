@@ -1,8 +1,8 @@
 -- transitions: read the event record after a position. Returns the reached position, the number of
 -- events, and the changed federated jobs of this region with the facts of their last events.
 -- Only complete events are read, so no event appears before a position that was read.
--- A removed job is returned if it has a copy. Kind 81 is a change of priority; other events without a
--- state change nothing that is replicated.
+-- A removed job is returned if it has a copy. Kind 81 is a change of priority, 14 a checkpoint; other
+-- events without a state change nothing that is replicated.
 WITH read AS MATERIALIZED (
     SELECT e.stamp, e.seq, e.at, e.kind, e.job_id, e.to_state, e.attempt
       FROM ojs_event AS e
@@ -11,7 +11,7 @@ WITH read AS MATERIALIZED (
      ORDER BY e.stamp, e.seq LIMIT %(batch)s::int
 ), latest AS MATERIALIZED (
     SELECT DISTINCT ON (job_id) job_id, at, to_state, attempt FROM read
-     WHERE job_id IS NOT NULL AND (to_state IS NOT NULL OR kind = 81)
+     WHERE job_id IS NOT NULL AND (to_state IS NOT NULL OR kind IN (14, 81))
      ORDER BY job_id, stamp DESC, seq DESC
 ), reached AS (
     SELECT stamp::text::bigint AS stamp, seq FROM read ORDER BY read.stamp DESC, read.seq DESC LIMIT 1

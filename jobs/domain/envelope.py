@@ -48,7 +48,7 @@ MANAGED: Final = frozenset(
         "completed_at", "cancelled_at", "discarded_at", "activated_at", "next_attempt_at",
         "retry_delay_ms", "error", "errors", "result", "worker_id", "workflow_id",
         "workflow_step", "parent_results", "dead_letter", "previous_state", "last_checkpoint",
-        "progress", "progress_data", "progress_message",
+        "progress", "progress_data", "progress_message", "checkpoint",
     }
 )  # fmt: skip
 MEMBERS: Final = frozenset(

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from jobs.domain.states import CODES, State
 
 COMPLETED, CANCELLED, DISCARDED = (
     CODES[state] for state in (State.COMPLETED, State.CANCELLED, State.DISCARDED)
 )
+# In the attributes of a job whose checkpoint an extension keeps. FETCH replaces it by the state.
+MARK: Final = '"last_checkpoint": null'
 
 
 class JobKind(NamedTuple):
@@ -64,6 +66,12 @@ class Job:
     warnings: Sequence[str] = ()  # of extensions at its enqueue
     request_id: str | None = None  # of the request that stored it
     progress: str | None = None  # JSON object of envelope members: the report of the attempt
+
+    @property
+    def is_checkpointed(self) -> bool:
+        """Whether an extension may keep a checkpoint of the job."""
+        text = self.attributes
+        return MARK in (text if isinstance(text, str) else text.decode())
 
 
 def ends_of(job: Job) -> dict[str, datetime]:

@@ -32,8 +32,16 @@ TRANSITIONS: Final[dict[State | None, frozenset[State]]] = {
     State.PENDING: frozenset({State.AVAILABLE, State.SCHEDULED, State.CANCELLED, State.DISCARDED}),
     # to scheduled: rescheduled by its rate limit (contract 27, RL-7)
     State.AVAILABLE: frozenset({State.ACTIVE, State.SCHEDULED, State.CANCELLED, State.DISCARDED}),
+    # to scheduled: a step waits for a time or a signal (contract 34.2)
     State.ACTIVE: frozenset(
-        {State.COMPLETED, State.RETRYABLE, State.DISCARDED, State.AVAILABLE, State.CANCELLED}
+        {
+            State.COMPLETED,
+            State.RETRYABLE,
+            State.DISCARDED,
+            State.AVAILABLE,
+            State.CANCELLED,
+            State.SCHEDULED,
+        }
     ),
     State.RETRYABLE: frozenset({State.AVAILABLE, State.CANCELLED, State.DISCARDED}),
     State.COMPLETED: frozenset(),

@@ -4,6 +4,7 @@ Each group is a class whose methods are hooks. `implementers` returns the extens
 hook. See docs/extensions.md.
 """
 
+from jobs.extensions.checkpoints import CheckpointFacts, CheckpointHooks
 from jobs.extensions.claim import ClaimHooks, read_declaration
 from jobs.extensions.configuration import ConfigurationHooks, clear_caches
 from jobs.extensions.enqueue import Deduplication, EnqueueHooks, refusals, report_refusal
@@ -25,6 +26,8 @@ from jobs.extensions.transitions import TransitionHooks
 
 __all__ = [
     "OTHER_TENANTS",
+    "CheckpointFacts",
+    "CheckpointHooks",
     "ClaimHooks",
     "ConfigurationHooks",
     "Deduplication",

@@ -23,6 +23,8 @@ from jobs.queries.attempts import (
     requeue,
     stall,
     stalled,
+    suspend,
+    wake_job,
 )
 from jobs.queries.awaiting import await_begin, await_end, await_look
 from jobs.queries.claims import Claim, Claimed, Claimer, Hints, begin_claims, claim, explain
@@ -412,6 +414,7 @@ __all__ = [
     "stalled",
     "stamp_at",
     "standings",
+    "suspend",
     "take_id",
     "tenant_depths",
     "tick",
@@ -435,6 +438,7 @@ __all__ = [
     "wait",
     "waiting",
     "wake",
+    "wake_job",
     "weigh",
     "workers",
 ]

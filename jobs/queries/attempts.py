@@ -203,6 +203,16 @@ def requeue(jobs_json: bytes, heard_ms: int | None) -> list[Requeued]:
     return [Requeued(str(row[0]), row[1], row[2]) for row in rows]
 
 
+def suspend(params: Mapping[str, Any]) -> bool:
+    """Schedule an active job again; False when it is not held so."""
+    return bool(run("suspend", params))
+
+
+def wake_job(job_id: str) -> bool:
+    """Make a scheduled job due now; False when it is not scheduled for later."""
+    return bool(run("wake_job", {"id": job_id}))
+
+
 def progress(params: Mapping[str, Any]) -> bool:
     """Store the progress of a running attempt; False when it is not held so."""
     return bool(run("progress", params))

@@ -9,11 +9,12 @@ from django.db import DataError, Error
 from jobs.bounds import Work, for_thread
 from jobs.database import connection
 from jobs.domain.errors import OJSError
+from jobs.extensions import checkpoints
 from jobs.services.outcome.ack import Ack, ack_all
 from jobs.services.outcome.nack import Nack, nack
 from jobs.trouble import Attempts
 from ojs_tasks.worker.acker import LONGEST_RETRY_S, RETRY_S, Acker
-from ojs_tasks.worker.ports import Away, Outcome
+from ojs_tasks.worker.ports import Away, Outcome, Suspend
 
 logger: Final = logging.getLogger("ojs.worker")
 
@@ -56,6 +57,8 @@ def _send(batch: Sequence[Outcome]) -> None:
     acks = [outcome for outcome in batch if isinstance(outcome, Ack)]
     nacks = [outcome for outcome in batch if isinstance(outcome, Nack)]
     answers = [*(ack_all(acks) if acks else ()), *(nack(nacks) if nacks else ())]
+    if waits := [outcome for outcome in batch if isinstance(outcome, Suspend)]:
+        checkpoints.suspend(waits)
     for answer in answers:
         if isinstance(answer, OJSError):  # cancelled, or the lease was lost
             logger.warning("ack.refused", extra={"reason": answer.message})

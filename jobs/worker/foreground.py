@@ -16,6 +16,7 @@ from psycopg.pq import TransactionStatus
 from jobs import queries
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.job import Job
+from jobs.extensions import checkpoints
 from jobs.models import Job as Row
 from jobs.models import Later
 from jobs.services.dispatch.fetch import fetch, low_water_marks
@@ -27,6 +28,7 @@ from jobs.worker.declaration import declaration
 from jobs.worker.execution import EXECUTION
 from jobs.worker.reports import Reports
 from ojs_tasks.context import Context
+from ojs_tasks.worker.ports import Outcome
 
 WORKER = "tests"
 
@@ -58,7 +60,7 @@ def stored() -> list[Job]:
     return show_many([str(one) for one in Row.objects.order_by("id").values_list("id", flat=True)])
 
 
-def _execute(context: Context) -> Ack | Nack:
+def _execute(context: Context) -> Outcome:
     # In production a handler's statement fails alone; here it would spoil the test's transactions
     with ExitStack() as stack:
         for one in connections.all(initialized_only=True):
@@ -79,9 +81,11 @@ def _unspoiled(of: Any) -> Iterator[None]:
         of.savepoint_commit(before)
 
 
-def _answer(outcome: Ack | Nack) -> None:
+def _answer(outcome: Outcome) -> None:
     """Send the outcome; a refusal is ignored, as when the handler cancelled its own job."""
     if isinstance(outcome, Ack):
         ack([outcome])
-    else:
+    elif isinstance(outcome, Nack):
         nack([outcome])
+    else:
+        checkpoints.suspend([outcome])

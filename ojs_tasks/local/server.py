@@ -1,13 +1,15 @@
 """`LocalServer`: store and read jobs in the database of this process."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
 
 from jobs.domain.envelope import parse_job
 from jobs.domain.errors import NotFound
 from jobs.domain.request_parser import RequestParser
+from jobs.domain.wire import jsonio
+from jobs.extensions import checkpoints
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes.envelopes import limits
 from jobs.services.outcome.cancel import cancel
@@ -68,6 +70,19 @@ class LocalServer:
     async def acancel(self, job_id: str) -> Snapshot:
         """Cancel a job as `cancel` does."""
         return await sync_to_async(self.cancel)(job_id)
+
+    def signal(self, job_id: str, name: str, payload: Any) -> None:
+        """Send a signal to a job. Raises JobNotFound, or Conflict when it has ended."""
+        try:
+            is_sent = checkpoints.signal(job_id, name, jsonio.dumps(payload).decode(), ACTOR)
+        except NotFound as problem:
+            raise JobNotFound(problem.message) from None
+        if not is_sent:
+            raise NoServer("signals need the app 'durable' in INSTALLED_APPS")
+
+    async def asignal(self, job_id: str, name: str, payload: Any) -> None:
+        """Send a signal as `signal` does."""
+        await sync_to_async(self.signal)(job_id, name, payload)
 
     def start_workflow(self, body: Draft) -> WorkflowSnapshot:
         """Store a workflow and the jobs of its first steps. Raises OJSError."""

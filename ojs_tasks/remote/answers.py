@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import quote
 
 import orjson
 
@@ -12,11 +13,12 @@ from ojs_tasks.job_errors import server_error
 from ojs_tasks.remote.errors import ServerRefused, refusal
 from ojs_tasks.remote.worker_calls import WorkerCalls, is_invalid, is_unauthorized
 from ojs_tasks.worker.in_flight import InFlight
-from ojs_tasks.worker.ports import Ack, Away, Nack, Outcome
+from ojs_tasks.worker.ports import Ack, Away, Nack, Outcome, Suspend
 
 logger = logging.getLogger("ojs.worker")
 
 MOST: Final = 200  # answers per request
+Answer = Ack | Nack
 MOST_BYTES: Final = 2 * 1024 * 1024  # of results per request; a single result may be larger
 
 
@@ -39,11 +41,14 @@ class RemoteAnswers:
         nacks = [outcome for outcome in outcomes if isinstance(outcome, Nack)]
         for part in (*_parts(acks), *_parts(nacks)):
             self._send_part(part)
+        for one in outcomes:
+            if isinstance(one, Suspend):
+                self._suspend(one)
 
     def close(self) -> None:
         """Do nothing: each call takes a connection that works."""
 
-    def _send_part(self, part: Sequence[Outcome]) -> None:
+    def _send_part(self, part: Sequence[Answer]) -> None:
         if len(part) > 1 and self._calls.has_batches():
             verb = "ack" if isinstance(part[0], Ack) else "nack"
             body = {f"{verb}s": [_body(one) for one in part]}
@@ -57,7 +62,7 @@ class RemoteAnswers:
         for one in part:  # the server has no batches, or it refuses this one as a whole
             self._send_one(one)
 
-    def _take_results(self, part: Sequence[Outcome], answer: Any) -> None:
+    def _take_results(self, part: Sequence[Answer], answer: Any) -> None:
         results = answer.get("results") if isinstance(answer, Mapping) else None
         if not isinstance(results, list) or len(results) != len(part):
             raise Away("the server's answer to a batch does not fit the batch")
@@ -66,10 +71,20 @@ class RemoteAnswers:
             if status != HTTPStatus.OK:
                 self._refused(one, refusal(status if isinstance(status, int) else 0, result))
 
-    def _send_one(self, one: Outcome) -> None:
+    def _send_one(self, one: Answer) -> None:
         verb = "ack" if isinstance(one, Ack) else "nack"
         try:
             self._calls.post(f"workers/{verb}", _body(one))
+        except ServerRefused as problem:
+            self._refused(one, problem)
+
+    def _suspend(self, one: Suspend) -> None:
+        body = {
+            "step": one.step, "until": one.until.isoformat(), "signals": list(one.signals),
+            "worker_id": one.worker_id, "attempt": one.attempt,
+        }  # fmt: skip
+        try:
+            self._calls.post(f"jobs/{quote(one.job_id, safe='')}/suspend", body)
         except ServerRefused as problem:
             self._refused(one, problem)
 
@@ -113,9 +128,9 @@ class RemoteReturns:
             logger.warning("requeue.failed", extra={"count": len(jobs), "reason": str(problem)})
 
 
-def _parts(outcomes: Sequence[Outcome]) -> Iterator[list[Outcome]]:
+def _parts(outcomes: Sequence[Answer]) -> Iterator[list[Answer]]:
     """Split outcomes into requests of a bounded size."""
-    part: list[Outcome] = []
+    part: list[Answer] = []
     size = 0
     for one in outcomes:
         own = len(one.result or b"") if isinstance(one, Ack) else 0
@@ -128,7 +143,7 @@ def _parts(outcomes: Sequence[Outcome]) -> Iterator[list[Outcome]]:
         yield part
 
 
-def _body(one: Outcome) -> dict[str, Any]:
+def _body(one: Answer) -> dict[str, Any]:
     body: dict[str, Any] = {"job_id": one.job_id}
     if one.worker_id is not None:
         body["worker_id"] = one.worker_id

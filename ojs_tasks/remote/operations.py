@@ -6,7 +6,7 @@ from http import HTTPStatus
 from math import inf
 from threading import BoundedSemaphore
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from ojs_tasks.exceptions import JobNotFound, ResultTimeout, ServerUnreachable
@@ -107,6 +107,17 @@ def cancel(job_id: str, retries: int) -> Script[Snapshot]:
         if shown.state == "cancelled":  # by the try whose answer was lost
             return shown
     raise _problem(answered.reply, job_id)
+
+
+def signal(job_id: str, name: str, payload: Any, retries: int) -> Script[None]:
+    """Send a signal once: a second one would not be the same. Raises as `cancel`."""
+    body = dumps({"payload": payload})
+    path = f"{_path(job_id)}/signals/{quote(name, safe='')}"
+    doubt = "the signal may have been sent"
+    call = Call("POST", path, body, is_repeatable=False, doubt=doubt)
+    answered = yield from asked(call, retries)
+    if not answered.reply.is_success:
+        raise _problem(answered.reply, job_id)
 
 
 class Offers:

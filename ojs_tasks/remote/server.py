@@ -89,6 +89,14 @@ class RemoteServer:
         """Cancel a job as `cancel` does."""
         return await self._client.arun(operations.cancel(job_id, self._settings.retries))
 
+    def signal(self, job_id: str, name: str, payload: Any) -> None:
+        """Send a signal to a job. Raises JobNotFound, or Refused when it has ended."""
+        self._client.run(operations.signal(job_id, name, payload, self._settings.retries))
+
+    async def asignal(self, job_id: str, name: str, payload: Any) -> None:
+        """Send a signal as `signal` does."""
+        await self._client.arun(operations.signal(job_id, name, payload, self._settings.retries))
+
     def start_workflow(self, body: Draft) -> WorkflowSnapshot:
         """Store a workflow at once, and the jobs of its first steps.
 

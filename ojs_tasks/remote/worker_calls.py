@@ -2,10 +2,12 @@
 
 import logging
 from asyncio import to_thread
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
+
+from orjson import Fragment
 
 from ojs_tasks.context import Context, Report
 from ojs_tasks.exceptions import NoServer, ServerUnreachable
@@ -93,6 +95,22 @@ class RemoteReports:
             _log_lost(context, problem_.message)
         else:
             raise problem_
+
+    def save(self, context: Context, state: bytes, taken: Sequence[int]) -> None:
+        """Save a checkpoint. Raises Refused, as for a lost lease, or ServerUnreachable."""
+        members = {
+            "state": Fragment(state), "worker_id": context.worker_id, "attempt": context.attempt,
+            "signals_taken": list(taken),
+        }  # fmt: skip
+        body = dumps({name: value for name, value in members.items() if value != []})
+        path = f"jobs/{quote(context.id, safe='')}/checkpoint"
+        reply = self._client.run(asked(Call("PUT", path, body), self._retries)).reply
+        if not reply.is_success:
+            raise refusal(reply.status, reply.body, reply.retry_after_s)
+
+    async def asave(self, context: Context, state: bytes, taken: Sequence[int]) -> None:
+        """Save a checkpoint as `save` does, from a coroutine."""
+        await to_thread(self.save, context, state, taken)
 
     async def areport(self, context: Context, report: Report) -> None:
         """Send a report as `report` does, from a coroutine."""

@@ -11,13 +11,14 @@ from typing import Any, Final
 
 from ojs_tasks.context import Context, Reporter
 from ojs_tasks.error_names import is_listed
+from ojs_tasks.exceptions import ENDS
 from ojs_tasks.registry import handler_of
 from ojs_tasks.worker.chain import steps_for
 from ojs_tasks.worker.execution import Execution
-from ojs_tasks.worker.ports import Ack, Nack
+from ojs_tasks.worker.ports import Ack, Suspend
+from ojs_tasks.worker.ports import Outcome as Answer
 
 WORKER: Final = "tests"
-ENDS: Final = frozenset({"DISCARD", "FAIL", "DEAD_LETTER"})  # codes of errors that end a job
 TIMEOUT_MS: Final = 1_800_000  # the server's default
 EXECUTION: Final = Execution()
 
@@ -50,12 +51,15 @@ class Outcome:
     result: Any = None
     error: dict[str, Any] | None = None
     raised: BaseException | None = None
+    suspended: Suspend | None = None
 
 
 def attempt(job: Claimed, reporter: Reporter) -> Outcome:
     """Call the handler of a job, and return the outcome; raise nothing."""
     context = Context(job, WORKER, reporter=reporter)
     answer = _executed(context)
+    if isinstance(answer, Suspend):
+        return Outcome(suspended=answer)
     if isinstance(answer, Ack):
         return Outcome(None if answer.result is None else json.loads(answer.result))
     error = {**(answer.error or {}), "attempt": job.attempt}
@@ -72,7 +76,7 @@ def is_final(error: Mapping[str, Any], job: Claimed) -> bool:
     return is_refused and code != "RETRY"
 
 
-def _executed(context: Context) -> Ack | Nack:
+def _executed(context: Context) -> Answer:
     """Run the attempt here; in a thread of its own if it needs an event loop and this one has."""
     if not (_has_loop() and _needs_loop(context)):
         return EXECUTION.execute(context)

@@ -85,6 +85,20 @@ class Memory:
         """Cancel a job as `cancel` does."""
         return self.cancel(job_id)
 
+    def signal(self, job_id: str, name: str, payload: Any) -> None:
+        """Send a signal to a job. Raises JobNotFound, or Refused when it has ended."""
+        job = self._job(job_id)
+        if job.snapshot.has_ended:
+            raise Conflict(
+                f"job is {job.state} and takes no signal",
+                {"job_id": job_id, "current_state": job.state},
+            )
+        job.signal(name, payload)
+
+    async def asignal(self, job_id: str, name: str, payload: Any) -> None:
+        """Send a signal as `signal` does."""
+        self.signal(job_id, name, payload)
+
     # --- workflows
 
     def start_workflow(self, body: Draft) -> WorkflowSnapshot:

@@ -1,7 +1,7 @@
 """Jobs in memory: a job, its states, and how snapshots and tests see it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
@@ -12,6 +12,7 @@ from ojs_tasks.context import Context, Report
 from ojs_tasks.exceptions import Refused
 from ojs_tasks.server import Snapshot
 from ojs_tasks.testing.attempts import TIMEOUT_MS, WORKER, Claimed, Outcome, is_final
+from ojs_tasks.testing.durability import Durability
 from ojs_tasks.testing.records import Enqueued, call_of
 
 MAX_ATTEMPTS: Final = 3  # the server's default
@@ -55,6 +56,7 @@ class MemoryJob:
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    durability: Durability = field(default_factory=Durability)
 
     @classmethod
     def of(cls, draft: Mapping[str, Any]) -> "MemoryJob":
@@ -122,10 +124,7 @@ class MemoryJob:
         """Begin an attempt."""
         self.state, self.attempt = "active", self.attempt + 1
         version = self.draft.get("version")
-        checkpoint = self.latest.checkpoint
-        attributes = {
-            **self.draft, **({} if checkpoint is None else {"last_checkpoint": checkpoint})
-        }  # fmt: skip
+        attributes = {**self.draft, **self.durability.members}
         claimed = Claimed(
             self.id, self.type, self.queue, self.attempt, self.max_attempts,
             self.draft.get("timeout_ms") or TIMEOUT_MS, json.dumps(self.draft["args"]),
@@ -138,6 +137,11 @@ class MemoryJob:
 
     def end(self, claimed: Claimed, outcome: Outcome) -> None:
         """Take the outcome of an attempt."""
+        if outcome.suspended is not None:
+            self.attempt -= 1
+            is_over = self.durability.suspend(outcome.suspended)
+            self.state = "available" if is_over else "scheduled"
+            return
         if outcome.error is None:
             self.finish("completed")
             self.result = outcome.result
@@ -153,21 +157,35 @@ class MemoryJob:
         """End the job for good."""
         self.state, self.finished_at = state, datetime.now(UTC)
 
+    def signal(self, name: str, payload: Any) -> None:
+        """Keep a signal, and become available if the job waits for it."""
+        if self.durability.send(name, payload) and self.state == "scheduled":
+            self.state = "available"
+
     # --- the `Reporter` of its attempts
 
     def report(self, context: Context, report: Report) -> None:
         """Keep a report of progress: the highest fraction of the attempt, the latest checkpoint."""
         before = self.progress
         fractions = [one.fraction for one in (before, report) if one.fraction is not None]
-        checkpoint = self.latest.checkpoint if report.checkpoint is None else report.checkpoint
         self.latest = report._replace(
-            fraction=min(1.0, max(0.0, *fractions)) if fractions else None, checkpoint=checkpoint
+            fraction=min(1.0, max(0.0, *fractions)) if fractions else None
         )
+        if report.checkpoint is not None:
+            self.durability.keep(report.checkpoint)
         self.reported = self.attempt
 
     async def areport(self, context: Context, report: Report) -> None:
         """Keep a report as `report` does."""
         self.report(context, report)
+
+    def save(self, context: Context, state: bytes, taken: Sequence[int]) -> None:
+        """Keep a checkpoint, and drop the signals that it contains."""
+        self.durability.save(state, taken)
+
+    async def asave(self, context: Context, state: bytes, taken: Sequence[int]) -> None:
+        """Keep a checkpoint as `save` does."""
+        self.save(context, state, taken)
 
 
 def _is_later(at: str | None) -> bool:

@@ -6,8 +6,9 @@ run in a thread meanwhile, as with middleware in Django.
 """
 
 import asyncio
+import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, partial
@@ -21,6 +22,9 @@ from ojs_tasks.exceptions import JobTimeout
 from ojs_tasks.handlers import Handler, is_async
 from ojs_tasks.middleware import Wrapper, execution_chain
 from ojs_tasks.registry import handler_of
+from ojs_tasks.step_runs import orphans_of
+
+logger = logging.getLogger("ojs.worker")
 
 Step = Callable[[Context], Any]
 Place = int | asyncio.Task[Any]  # the id of a thread, or a task of the event loop
@@ -156,11 +160,28 @@ def _call(context: Context) -> Any:
             f"the handler of {handler.type!r} is no coroutine function but returned a coroutine:"
             " mark its decorator's result with asgiref.sync.markcoroutinefunction"
         )
+    if orphans := orphans_of(context):
+        _log_orphans(context, orphans)
+        context.progress(message=_orphaned(orphans))
     return _result(context, returned)
 
 
 async def _call_async(context: Context) -> Any:
-    return _result(context, await _handler(context).run(context.args))
+    returned = await _handler(context).run(context.args)
+    if orphans := orphans_of(context):
+        _log_orphans(context, orphans)
+        await context.aprogress(message=_orphaned(orphans))
+    return _result(context, returned)
+
+
+def _orphaned(names: Sequence[str]) -> str:
+    return f"orphan steps: {', '.join(names)}"
+
+
+def _log_orphans(context: Context, names: Sequence[str]) -> None:
+    """Warn of stored steps that the code of the handler no longer asks for."""
+    facts = {"job_id": context.id, "job_type": context.type, "steps": list(names)}
+    logger.warning("steps.orphaned", extra=facts)
 
 
 def _result(context: Context, returned: Any) -> Any:

@@ -28,7 +28,7 @@ def describe(problem: BaseException, details: Mapping[str, str] | None = None) -
     A group with one exception, such as that of a TaskGroup, is described as this exception. Never
     raises: exceptions may have any text, or none, and a `code` of any type.
     """
-    leaves = list(_leaves(problem))
+    leaves = list(leaves_of(problem))
     frames = _frames(problem)
     if leaves != [problem]:
         frames += [frame for leaf in leaves for frame in _frames(leaf)]
@@ -51,7 +51,7 @@ def _retrying(problem: BaseException, context: Context) -> dict[str, Any]:
 
     A group is retried if each of its exceptions would be.
     """
-    leaves = list(_leaves(problem))
+    leaves = list(leaves_of(problem))
     if len(leaves) == 1 and isinstance(leaves[0], Retry):
         after_ms = leaves[0].after_ms
         return {} if after_ms is None else {"retry_after_ms": min(after_ms, MAX_WAIT_MS)}
@@ -65,11 +65,11 @@ def _retrying(problem: BaseException, context: Context) -> dict[str, Any]:
     return {"retryable": False}
 
 
-def _leaves(problem: BaseException) -> Iterator[BaseException]:
+def leaves_of(problem: BaseException) -> Iterator[BaseException]:
     """Yield the exceptions of a group and of the groups in it; otherwise the exception itself."""
     if isinstance(problem, BaseExceptionGroup):
         for inner in problem.exceptions:
-            yield from _leaves(inner)
+            yield from leaves_of(inner)
     else:
         yield problem
 

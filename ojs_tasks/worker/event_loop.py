@@ -21,11 +21,11 @@ from ojs_tasks.worker import lanes
 from ojs_tasks.worker.chain import Place, Steps, tracker
 from ojs_tasks.worker.execution import Execution
 from ojs_tasks.worker.in_flight import InFlight, Running
-from ojs_tasks.worker.ports import Ack, Nack
+from ojs_tasks.worker.ports import Nack, Outcome
 
 logger = logging.getLogger("ojs.worker")
 
-End = Callable[[Running, Ack | Nack], None]
+End = Callable[[Running, Outcome], None]
 
 
 @dataclass(slots=True)

@@ -9,13 +9,13 @@ from asgiref.sync import async_to_sync
 from ojs_tasks.codecs.configured import coding
 from ojs_tasks.context import Context, run_as_current
 from ojs_tasks.documents import dumps
-from ojs_tasks.exceptions import JobTimeout
+from ojs_tasks.exceptions import JobTimeout, Suspended
 from ojs_tasks.job_errors import server_error, timeout_error
 from ojs_tasks.registry import handler_of
 from ojs_tasks.worker.chain import Steps, steps_for
-from ojs_tasks.worker.errors import InvalidResult, described
+from ojs_tasks.worker.errors import InvalidResult, described, leaves_of
 from ojs_tasks.worker.failures import log_failure
-from ojs_tasks.worker.ports import Ack, Nack
+from ojs_tasks.worker.ports import Ack, Nack, Outcome, Suspend
 
 Run = TypeVar("Run", bound=Callable[..., Any])
 
@@ -51,7 +51,7 @@ class Execution:
         self.execute = around(self._execute)
         self.execute_on_loop = around(self._execute_on_loop)
 
-    def _execute(self, context: Context, steps: Steps | None = None) -> Ack | Nack:
+    def _execute(self, context: Context, steps: Steps | None = None) -> Outcome:
         """Run an attempt in this thread to its end, and return the answer for it.
 
         Coroutines run on an event loop that ends with the attempt.
@@ -65,7 +65,7 @@ class Execution:
 
     async def _execute_on_loop(
         self, context: Context, steps: Steps, is_late: Callable[[], bool]
-    ) -> Ack | Nack:
+    ) -> Outcome:
         """Run an attempt as a task of the event loop; `is_late`: its timeout cancelled it."""
         try:
             return self._completed(context, await steps.run(context))
@@ -99,7 +99,16 @@ class Execution:
         self._check(encoded)
         return encoded
 
-    def _ended_by(self, problem: BaseException, context: Context) -> Nack:
+    def _ended_by(self, problem: BaseException, context: Context) -> Nack | Suspend:
+        if (suspended := _suspension(problem)) is not None:
+            return Suspend(
+                context.job.id,
+                suspended.step,
+                suspended.until,
+                suspended.signals,
+                context.worker_id,
+                context.job.attempt,
+            )
         context.raised = problem
         outcome = self._outcome_of(problem, context)
         log_failure(problem, outcome, context)
@@ -109,6 +118,14 @@ class Execution:
         if isinstance(problem, JobTimeout):
             return timed_out(context)
         return failed(context, described(problem, context))
+
+
+def _suspension(problem: BaseException) -> Suspended | None:
+    """Return the suspension that ended an attempt; a group must contain nothing else."""
+    leaves = list(leaves_of(problem))
+    suspended = [one for one in leaves if isinstance(one, Suspended)]
+    others = [one for one in leaves if not isinstance(one, Suspended | CancelledError)]
+    return suspended[-1] if suspended and not others else None
 
 
 def failed(context: Context, error: dict[str, Any]) -> Nack:

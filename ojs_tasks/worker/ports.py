@@ -1,6 +1,7 @@
 """What the engine of a worker needs of a server, in its database or over HTTP."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
 
@@ -40,7 +41,23 @@ class Nack(NamedTuple):
     attempt: int | None = None
 
 
-Outcome = Ack | Nack
+class Suspend(NamedTuple):
+    """An attempt that ends without a failure, because its job waits; it is not counted.
+
+    The job becomes available again at `until`, or when a signal of one of these names arrives.
+    `step` names the step that waits. `worker_id` and `attempt` are checked against the lease when
+    given.
+    """
+
+    job_id: str
+    step: str
+    until: datetime
+    signals: tuple[str, ...] = ()
+    worker_id: str | None = None
+    attempt: int | None = None
+
+
+Outcome = Ack | Nack | Suspend
 
 
 class Away(Exception):

@@ -17,7 +17,7 @@ from ojs_tasks.worker.chain import Steps, steps_for
 from ojs_tasks.worker.event_loop import EventLoop
 from ojs_tasks.worker.execution import Execution, timed_out
 from ojs_tasks.worker.in_flight import InFlight, Running
-from ojs_tasks.worker.ports import Ack, Nack
+from ojs_tasks.worker.ports import Nack, Outcome
 
 
 class Slots:
@@ -70,14 +70,14 @@ class Slots:
                 self.answer(entry, timed_out(entry.context), is_idempotent=is_idempotent)
         connections.close_all()
 
-    def answer(self, entry: Running, outcome: Ack | Nack, *, is_idempotent: bool) -> None:
+    def answer(self, entry: Running, outcome: Outcome, *, is_idempotent: bool) -> None:
         """Answer for an attempt of this thread; the server refuses a second answer for it."""
         is_late = self._in_flight.finish(entry)
         if not is_late:
             self._acker.send(outcome, wait=not is_idempotent)
         self._in_flight.forget(entry.context)
 
-    def answer_soon(self, entry: Running, outcome: Ack | Nack, *, is_idempotent: bool) -> None:
+    def answer_soon(self, entry: Running, outcome: Outcome, *, is_idempotent: bool) -> None:
         """Answer for an attempt of the event loop, without waiting; then its slot is free."""
         if self._in_flight.finish(entry):
             self._leave(entry)
@@ -91,7 +91,7 @@ class Slots:
         self._in_flight.forget(entry.context)
         self._free.release()
 
-    def _executed(self, entry: Running, steps: Steps) -> Ack | Nack:
+    def _executed(self, entry: Running, steps: Steps) -> Outcome:
         may_grow = self._threads < self._number
         if may_grow:
             self._keep_one_waiting()

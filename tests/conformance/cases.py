@@ -11,11 +11,6 @@ NONE: Final = (
     f"published conformance cases are left out, as none were found; {VARIABLE} names their folder"
     " (README, Conformance)"
 )
-# the manifest does not name these extensions; add their cases when it does
-NOT_SERVED: Final = {"ext-durable-execution"}
-LEFT: Final = (
-    f"published conformance cases left out, not served yet: {', '.join(sorted(NOT_SERVED))}"
-)
 
 
 def _folder() -> Path | None:
@@ -31,11 +26,11 @@ FOLDER: Final = _folder()
 
 
 def load() -> list[dict[str, Any]]:
-    """Return the cases for features of the server, sorted by id; skip other JSON files."""
+    """Return the cases sorted by id; skip other JSON files."""
     found = []
     for path in sorted(FOLDER.rglob("*.json")) if FOLDER else ():
         case = json.loads(path.read_text())
         is_case = isinstance(case, dict) and "test_id" in case and "steps" in case
-        if is_case and case.get("category") not in NOT_SERVED:
+        if is_case:
             found.append(case)
     return sorted(found, key=lambda case: str(case["test_id"]))

@@ -16,7 +16,7 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 DATETIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 REFERENCE = re.compile(
-    r"\{\{\s*steps\.([\w-]+)\.response\.(body|status)\.?([^}]*?)\s*\}\}|\{\{\s*(\w+)\s*\}\}"
+    r"\{\{\s*steps\.([\w-]+)\.response\.(body|status)\.?([^}]*?)\s*\}\}|\{\{\s*(\w+)\s*\}\}|\$\{(\w+)\}"
 )
 KNOWN_ASSERTIONS = {
     "status", "status_in", "status_one_of", "body", "body_absent", "body_contains", "headers",
@@ -354,8 +354,8 @@ class Case:
         )
 
     def _resolve(self, reference: re.Match[str]) -> Any:
-        step, part, path, variable = reference.groups()
-        if variable:
+        step, part, path, *variables = reference.groups()
+        if variable := next(filter(None, variables), None):
             return self.captured.get(variable, MISSING)
         if step not in self.answers:
             return MISSING

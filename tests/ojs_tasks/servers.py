@@ -63,6 +63,14 @@ class Memory:
         """Return the cancelled job."""
         return self.cancel(job_id)
 
+    def signal(self, job_id: str, name: str, payload: Any) -> None:
+        """Refuse: no test sends a signal here."""
+        raise NotImplementedError
+
+    async def asignal(self, job_id: str, name: str, payload: Any) -> None:
+        """Refuse as `signal` does."""
+        raise NotImplementedError
+
     def start_workflow(self, body: Draft) -> WorkflowSnapshot:
         """Keep the request of a workflow."""
         self.bodies.append(body)

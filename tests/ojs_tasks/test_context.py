@@ -1,6 +1,7 @@
 """The context of a running handler, without a worker."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -47,6 +48,14 @@ class Reports:
     async def areport(self, context: Context, report: Report) -> None:
         """Keep a report of a coroutine."""
         self.kept.append((f"{context.id} of a coroutine", report))
+
+    def save(self, context: Context, state: bytes, taken: Sequence[int]) -> None:
+        """Refuse: no test saves a checkpoint here."""
+        raise NotImplementedError
+
+    async def asave(self, context: Context, state: bytes, taken: Sequence[int]) -> None:
+        """Refuse as `save` does."""
+        raise NotImplementedError
 
 
 def test_the_context_shows_the_job() -> None:

@@ -46,7 +46,8 @@ ALL = [
     "django_q", "jobs.apps.JobsConfig", "tenancy.apps.TenancyConfig",
     "scheduling.apps.SchedulingConfig", "versioning.apps.VersioningConfig",
     "federation.apps.FederationConfig", "workflows.apps.WorkflowsConfig",
-    "webhooks.apps.WebhooksConfig", "encryption.apps.EncryptionConfig",
+    "webhooks.apps.WebhooksConfig", "durable.apps.DurableConfig",
+    "encryption.apps.EncryptionConfig",
     "attention.apps.AttentionConfig",
     "console.apps.ConsoleConfig",
 ]  # fmt: skip
@@ -54,7 +55,8 @@ EXTENSIONS = [
     "federation.extension.Federation", "scheduling.extension.Cron",
     "scheduling.extension.FairScheduling", "versioning.extension.Versioning",
     "tenancy.extension.Tenancy", "workflows.extension.WorkflowsExtension",
-    "webhooks.extension.WebhooksExtension", "encryption.extension.Encryption",
+    "webhooks.extension.WebhooksExtension", "durable.extension.Durable",
+    "encryption.extension.Encryption",
     "attention.extension.AttentionExtension",
 ]  # fmt: skip
 MIDDLEWARE = [

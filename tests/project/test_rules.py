@@ -364,6 +364,7 @@ WHILE = {
     "ojs_tasks/remote/operations.py": TIMED,
     "ojs_tasks/remote/reconciling.py": THREAD,
     "ojs_tasks/remote/schedules.py": PAGES,
+    "ojs_tasks/step_runs.py": "ends with the steps that run, whose attempt has a timeout",
     "ojs_tasks/worker/acker.py": THREAD,
     "ojs_tasks/worker/beats.py": THREAD,
     "ojs_tasks/worker/engine.py": TIMED,

@@ -26,6 +26,7 @@ from jobs.domain.envelope import parse_job
 from jobs.domain.errors import Conflict, InvalidRequest, OJSError
 from jobs.domain.job import Job
 from jobs.domain.wire import jsonio
+from jobs.extensions import checkpoints
 from jobs.services.audit.audit import audited
 from jobs.services.enqueue.enqueue_each import enqueue_each
 from jobs.services.lanes.envelopes import stored_limits
@@ -156,12 +157,19 @@ def _adopt(found: Sequence[Waiting], order: Order, caller: Caller, report: Adopt
         for one, outcome in zip(waiting, _enqueued(waiting, order, tenant, caller), strict=True):
             if isinstance(outcome, Job):
                 took[one.job_id] = outcome.id
+                _carry(one, outcome)
                 report.adopted += not outcome.deduplicated
                 report.known += outcome.deduplicated
             else:
                 _refuse(one, outcome, report)
     if took:
         queries.adopted(order.region, took)
+
+
+def _carry(one: Waiting, job: Job) -> None:
+    """Store the checkpoint of the replaced job, unless the job was here already."""
+    if not job.deduplicated:
+        checkpoints.arrived(job.id, _payload(one)["envelope"])
 
 
 def _why_not(one: Waiting) -> str | None:

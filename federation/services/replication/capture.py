@@ -33,6 +33,7 @@ from jobs.domain.states import State, state_of
 from jobs.domain.wire import jsonio
 from jobs.domain.wire.ids import is_id
 from jobs.domain.wire.times import format_time
+from jobs.extensions import checkpoints
 from jobs.services.read.clock import now
 from jobs.services.read.show import show_many
 
@@ -88,10 +89,12 @@ def _replicas(changed: Sequence[Changed], config: ReplicationConfig) -> list[Rep
     jobs = {job.id: job for job in show_many([one.job_id for one in changed])}
     gone = _copies(config.local, [one.job_id for one in changed if one.job_id not in jobs])
     ahead = _adopted_times(jobs.values())
+    moves = checkpoints.portable(list(jobs.values()))
     found = []
     for one in changed:
         if one.job_id in jobs:
-            replica = replica_of(jobs[one.job_id], config.local, config.rules)
+            carried = moves.get(one.job_id)
+            replica = replica_of(jobs[one.job_id], config.local, config.rules, carried)
             if replica is not None:
                 found.append(_behind(replica, ahead))
         elif one.job_id in gone and one.to_state is not None:
@@ -99,13 +102,19 @@ def _replicas(changed: Sequence[Changed], config: ReplicationConfig) -> list[Rep
     return found
 
 
-def replica_of(job: Job, local: str, rules: Replication) -> Replica | None:
-    """Return the replica of a job for peers, without its revision; None: it is not federated."""
+def replica_of(
+    job: Job, local: str, rules: Replication, carried: Mapping[str, Any] | None = None
+) -> Replica | None:
+    """Return the replica of a job for peers, without its revision; None: it is not federated.
+
+    `carried` are members with which a checkpointed job continues elsewhere.
+    """
     meta = orjson.loads(job.meta)
     if not is_id(meta.get(FEDERATION_ID)):
         return None  # another use of this key by a client: stored, not replicated
     state = str(state_of(job.state))
-    bound = PINNED if meta.get(REGION) is not None else FOLLOWED if job.watched else None
+    is_followed = job.watched and carried is None
+    bound = PINNED if meta.get(REGION) is not None else FOLLOWED if is_followed else None
     return Replica(
         federation_id=meta[FEDERATION_ID],
         origin_region=local,
@@ -123,7 +132,7 @@ def replica_of(job: Job, local: str, rules: Replication) -> Replica | None:
         revision=0,
         bound_to=bound,
         adopts=_adoption(meta),
-        payload=_payload(job, meta) if _has_payload(bound, state, rules) else None,
+        payload=_payload(job, meta, carried or {}) if _has_payload(bound, state, rules) else None,
     )
 
 
@@ -134,8 +143,8 @@ def _has_payload(bound: str | None, state: str, rules: Replication) -> bool:
     return bound is None or rules.replicate_pinned_payload
 
 
-def _payload(job: Job, meta: Mapping[str, Any]) -> dict[str, Any]:
-    envelope = jsonio.loads(_bytes(job.attributes))
+def _payload(job: Job, meta: Mapping[str, Any], carried: Mapping[str, Any]) -> dict[str, Any]:
+    envelope = {**jsonio.loads(_bytes(job.attributes)), **carried}
     state = state_of(job.state)
     at = job.due_at if state is State.RETRYABLE else job.scheduled_at
     if at is not None and state is not State.AVAILABLE:

@@ -9,6 +9,7 @@ from federation.models import Doubt
 from jobs.domain.job import Job
 from jobs.domain.states import state_of
 from jobs.domain.wire import jsonio
+from jobs.extensions import checkpoints
 
 ACTOR: Final = "federation"  # of the cancel of jobs that are given up
 
@@ -21,8 +22,13 @@ def standing(job: Job, local: str) -> Standing:
         job.id,
         job.created_at,
         str(state_of(job.state)),
-        is_bound=job.watched or meta.get(REGION) is not None,
+        is_bound=_is_followed(job) or meta.get(REGION) is not None,
     )
+
+
+def _is_followed(job: Job) -> bool:
+    """Return whether something in this region follows the job, besides its checkpoint."""
+    return job.watched and job.id not in checkpoints.portable([job])
 
 
 def delete_doubts(tenant: str, federation_ids: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from jobs.api.jobs.detail import JOB_DETAIL, JOB_SUMMARY, job_detail, summary
 from jobs.api.jobs.jobs import JobDetail, decode_priority
 from jobs.api.jobs.override import OVERRIDE, decode_override
 from jobs.api.openapi import operation
-from jobs.api.schemas import STATE, TIME, Schema, array, maybe, obj, text
+from jobs.api.schemas import BOOLEAN, STATE, TIME, Schema, array, maybe, obj, text
 from jobs.api.schemas.jobs import PRIORITY
 from jobs.api.wire import job_codec
 from jobs.api.wire.admin import SINCE, chosen, list_of, listed, moment, optional_text, plain
@@ -119,15 +119,15 @@ class AdminJobRetry(JobDetail):
     @operation(
         "adminRetryJob",
         {200: JOB_DETAIL},
-        body=obj({}, {"override": maybe(OVERRIDE)}),
+        body=obj({}, {"override": maybe(OVERRIDE), "clear_checkpoint": BOOLEAN}),
         needs_body=False,
         refusals=(404, 409),
     )
     def post(self, request: Request, job_id: str) -> Answer:
         """Make a discarded or cancelled job available again, with changes if wanted."""
-        raw = self.optional_body().get("override")
+        body = self.optional_body()
         job = self.changeable(job_id)
-        override = decode_override(raw, job)
+        override = decode_override(body, job)
         if override and override.queue:
             self.principal.require_enqueue([(override.queue, job.type)])
         return Answer(job_detail(self.as_seen(retry_job(job_id, override, self.caller))))

@@ -329,16 +329,16 @@ class DeadLetterRetry(JobDetail):
     @operation(
         "retryDeadLetterJob",
         {200: JOB_ANSWER},
-        body=obj({}, {"override": maybe(OVERRIDE)}),
+        body=obj({}, {"override": maybe(OVERRIDE), "clear_checkpoint": BOOLEAN}),
         needs_body=False,
         refusals=(404, 409),
         aliases={"/ojs/v1/admin/dead-letter/{job_id}/retry": "adminRetryDeadLetterJob"},
     )
     def post(self, request: Request, job_id: str) -> Answer:
         """Make a discarded job available again, with changes if wanted."""
-        raw = self.optional_body().get("override")
+        body = self.optional_body()
         job = self.changeable(job_id)
-        override = decode_override(raw, job)
+        override = decode_override(body, job)
         if override and override.queue:
             self.principal.require_enqueue([(override.queue, job.type)])
         retried = operate.retry_dead_letter(job_id, override, self.caller)

@@ -5,8 +5,9 @@ from typing import Any
 import orjson
 
 from jobs.api.schemas import ANY, OBJECT, TIME, Schema, array, component, integer, maybe, obj, text
-from jobs.api.schemas.jobs import JOB, JOB_ERROR, JOB_MEMBERS, RETRY
+from jobs.api.schemas.jobs import CHECKPOINT, JOB, JOB_ERROR, JOB_MEMBERS, RETRY
 from jobs.api.wire import job_codec
+from jobs.api.wire.checkpoints import checkpoint_member
 from jobs.domain.job import Job, ends_of
 from jobs.domain.states import state_of
 from jobs.domain.wire.bounds import MAX_REQUEST_ID
@@ -31,7 +32,7 @@ DETAIL_MEMBERS: Schema = {
         "progress_data": ANY,
         "progress_message": maybe(text()),
         "progress_history": array(OBJECT),
-        "checkpoint": ANY,
+        "checkpoint": CHECKPOINT,
         "replay_count": integer(0),
         "lease_until": TIME,
         "request_id": text(1, MAX_REQUEST_ID),
@@ -89,8 +90,7 @@ def details(job: Job, replay: Replay | None) -> dict[str, Any]:
         **_tenant(job),
         **replay_facts(job, replay),
     }
-    if progress.checkpoint is not None:
-        shown["checkpoint"] = progress.checkpoint
+    shown |= checkpoint_member(job)
     if job.lease_until is not None:
         shown["lease_until"] = job.lease_until
     if job.request_id is not None:

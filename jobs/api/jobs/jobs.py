@@ -27,6 +27,7 @@ from jobs.api.schemas import (
 from jobs.api.schemas.jobs import JOB, JOB_ANSWER, JOB_ERROR, JOB_REQUEST, PRIORITY
 from jobs.api.wire import job_codec, members
 from jobs.api.wire.answer import Answer
+from jobs.api.wire.checkpoints import checkpoint_member
 from jobs.api.wire.paging import QUERY, page
 from jobs.api.wire.waits import WAIT, decode_wait
 from jobs.domain.enqueue.draft import JobDraft
@@ -252,7 +253,8 @@ class JobDetail(OJSView):
         return self._answer(found)
 
     def _answer(self, job: Job) -> Answer:
-        return Answer(job_codec.job_answer(self.as_seen(own(self.principal, job))))
+        seen = self.as_seen(own(self.principal, job))
+        return Answer(job_codec.job_answer(seen, **checkpoint_member(job)))
 
     @operation(
         "changeJob", {200: JOB_ANSWER}, body=obj({"priority": PRIORITY}), refusals=(404, 409)

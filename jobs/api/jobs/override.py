@@ -21,13 +21,16 @@ OVERRIDE = obj(
 )  # fmt: skip
 
 
-def decode_override(raw: object, job: Job) -> Override | None:
+def decode_override(body: Mapping[str, Any], job: Job) -> Override | None:
     """Read the changes of a manual retry, by the rules of PUSH.
 
     Raises InvalidRequest and others.
     """
+    raw, clears_checkpoint = body.get("override"), body.get("clear_checkpoint", False)
+    if not isinstance(clears_checkpoint, bool):
+        raise InvalidRequest.field("clear_checkpoint", "must be a boolean", clears_checkpoint)
     if raw is None:
-        return None
+        return Override(clear_checkpoint=True) if clears_checkpoint else None
     if not isinstance(raw, Mapping):
         raise InvalidRequest.field("override", "must be an object", raw)
     if unknown := sorted(set(raw) - OVERRIDABLE):
@@ -42,6 +45,7 @@ def decode_override(raw: object, job: Job) -> Override | None:
         meta=_meta(draft.meta, job) if "meta" in given else None,
         priority=draft.priority if "priority" in given else None,
         retry=draft.retry if "retry" in given else None,
+        clear_checkpoint=clears_checkpoint,
     )
 
 

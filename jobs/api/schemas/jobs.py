@@ -181,6 +181,9 @@ JOB_ERROR = component(
         additionalProperties=True,
     ),
 )
+CHECKPOINT = obj(
+    {"sequence": integer(1), "created_at": TIME}, {"bytes": integer(1), "state": ANY}
+)  # FETCH shows the state, other answers its size
 JOB_MEMBERS = obj(
     {
         "specversion": {"const": envelope.SPECVERSION},
@@ -216,6 +219,7 @@ JOB_MEMBERS = obj(
         "errors": array(JOB_ERROR),
         "result": ANY,
         "last_checkpoint": ANY,
+        "checkpoint": CHECKPOINT,
         "progress": {"type": ["number", "null"]},
         "progress_data": ANY,
         "progress_message": {"type": ["string", "null"]},

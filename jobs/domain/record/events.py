@@ -26,6 +26,7 @@ class Kind(IntEnum):
     PROGRESS = 11
     RETRY_EXHAUSTED = 12
     DEAD_LETTERED = 13
+    CHECKPOINTED = 14
     QUEUE_PAUSED = 20
     QUEUE_RESUMED = 21
     WORKER_STARTED = 30
@@ -98,6 +99,7 @@ NAMES: Final = {
     Kind.PROGRESS: "job.progress",
     Kind.RETRY_EXHAUSTED: "job.retry_exhausted",
     Kind.DEAD_LETTERED: "job.dead_lettered",
+    Kind.CHECKPOINTED: "job.checkpointed",
     Kind.QUEUE_PAUSED: "queue.paused",
     Kind.QUEUE_RESUMED: "queue.resumed",
     Kind.WORKER_STARTED: "worker.started",

@@ -24,7 +24,7 @@ from jobs.connection_pool import is_usable
 from jobs.domain.dispatch.claim import ClaimPlan, Declaration, FetchRequest
 from jobs.domain.dispatch.rotation_request import NOTHING, rotation_request_of
 from jobs.domain.errors import Conflict, PoolConflict
-from jobs.extensions import ClaimHooks, implementers
+from jobs.extensions import ClaimHooks, checkpoints, implementers
 from jobs.gather import Gathering, Later, Outcome
 from jobs.services.dispatch.over_limit import apply_on_limit
 from jobs.services.lanes import bindings
@@ -103,6 +103,7 @@ def _fetch_of_tenants(request: FetchRequest) -> Claims:
         if left <= 0 or claimed.directive:
             break
         _add(claimed, (yield from _fetch(replace(other, count=left))))
+    checkpoints.resume(claimed.jobs)
     return claimed
 
 

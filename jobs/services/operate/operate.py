@@ -41,7 +41,10 @@ def changes(override: Override | None) -> Mapping[str, Any]:
     """Name the changes of a retry; contents of jobs are not logged."""
     names = ("queue", "args", "meta", "priority", "retry")
     changed = [name for name in names if override and getattr(override, name) is not None]
-    return {"override": changed} if changed else {}
+    found: dict[str, Any] = {"override": changed} if changed else {}
+    if override and override.clear_checkpoint:
+        found["clear_checkpoint"] = True
+    return found
 
 
 def cancel_job(job_id: str, caller: Caller, reason: str | None = None) -> tuple[Job, State]:

@@ -1,16 +1,18 @@
 """Progress of running jobs. Spec: contract 3.3 Progress, 29."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from jobs import queries
 from jobs.conf import conf
+from jobs.database import atomic
 from jobs.domain.errors import Conflict
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State
 from jobs.domain.wire import jsonio
 from jobs.domain.wire.times import format_time
+from jobs.extensions import checkpoints
 from jobs.models import Progress as Row
 from jobs.services.read.show import show
 
@@ -32,10 +34,30 @@ class Progress:
 def report(job_id: str, progress: Progress, *, worker_id: str | None = None) -> bool:
     """Store progress of an active job; returns whether the job is active.
 
-    Raises Conflict when another worker holds the job.
+    Raises Conflict when another worker holds the job. An extension may keep the checkpoint.
     """
+    if progress.checkpoint is not None and checkpoints.keeps_checkpoints():
+        is_stored = _store_with_checkpoint(job_id, progress, worker_id)
+    else:
+        is_stored = _store(job_id, progress, worker_id)
+    if not is_stored and worker_id is not None and show(job_id).state == ACTIVE:
+        details = {"job_id": job_id, "reason": "lease_lost"}
+        raise Conflict(f"job is held by another worker than {worker_id!r}", details=details)
+    return is_stored
+
+
+def _store_with_checkpoint(job_id: str, progress: Progress, worker_id: str | None) -> bool:
+    with atomic():
+        is_stored = _store(job_id, replace(progress, checkpoint=None), worker_id)
+        if is_stored:
+            state = jsonio.dumps(progress.checkpoint).decode()
+            checkpoints.save_reported(job_id, state)
+    return is_stored
+
+
+def _store(job_id: str, progress: Progress, worker_id: str | None) -> bool:
     fraction = progress.fraction
-    is_stored = queries.progress(
+    return queries.progress(
         {
             "id": job_id,
             "worker_id": worker_id,
@@ -46,10 +68,6 @@ def report(job_id: str, progress: Progress, *, worker_id: str | None = None) -> 
             "heard_ms": conf().heard_ms,
         }
     )
-    if not is_stored and worker_id is not None and show(job_id).state == ACTIVE:
-        details = {"job_id": job_id, "reason": "lease_lost"}
-        raise Conflict(f"job is held by another worker than {worker_id!r}", details=details)
-    return is_stored
 
 
 def progress_of(job: Job) -> Progress:

@@ -15,6 +15,7 @@ from jobs.domain.outcome.retry import RetryPolicy
 from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, State, state_of
 from jobs.domain.wire import jsonio
+from jobs.extensions import checkpoints
 from jobs.services.lanes import lanes
 from jobs.services.outcome.follow import follow
 from jobs.services.read.show import show
@@ -29,6 +30,7 @@ class Override:
     meta: Mapping[str, Any] | None = None
     priority: int | None = None
     retry: RetryPolicy | None = None
+    clear_checkpoint: bool = False
 
 
 def revive(
@@ -57,6 +59,8 @@ def revive(
     with atomic():
         revived = lanes.placed(keys.values(), run)
         follow([_transition(job) for job in jobs if job.watched and job.id in revived])
+        if change.clear_checkpoint or change.args is not None:  # it belongs to the arguments
+            checkpoints.forget(revived)
     return revived
 
 

@@ -13,13 +13,12 @@ from django.db import connection
 
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State, state_of
-from jobs.services.outcome.ack import Ack
-from jobs.services.outcome.nack import Nack
 from jobs.services.read.show import show
 from jobs.worker.answers import DatabaseAnswers
 from jobs.worker.process import WorkerProcess
 from ojs_tasks import registry
 from ojs_tasks.worker.acker import Acker, Then
+from ojs_tasks.worker.ports import Outcome
 from tests.jobs.worker.loops import Attempts
 from tests.processes import DEADLINE_S, kill_family, until
 
@@ -139,14 +138,14 @@ class Answers(Acker):
     def __init__(self) -> None:
         """Begin with no outcome."""
         super().__init__(DatabaseAnswers())
-        self.sent: list[tuple[Ack | Nack, bool]] = []
+        self.sent: list[tuple[Outcome, bool]] = []
         self.then: list[Then] = []
 
-    def send(self, outcome: Ack | Nack, *, wait: bool) -> None:
+    def send(self, outcome: Outcome, *, wait: bool) -> None:
         """Keep an outcome, and whether its thread waits."""
         self.sent.append((outcome, wait))
 
-    def send_then(self, outcome: Ack | Nack, then: Then) -> None:
+    def send_then(self, outcome: Outcome, then: Then) -> None:
         """Keep an outcome, and what follows its commit."""
         self.sent.append((outcome, True))
         self.then.append(then)

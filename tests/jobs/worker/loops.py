@@ -18,6 +18,7 @@ from ojs_tasks.worker.chain import steps_for
 from ojs_tasks.worker.directives import Directives
 from ojs_tasks.worker.event_loop import EventLoop
 from ojs_tasks.worker.in_flight import InFlight, Running
+from ojs_tasks.worker.ports import Outcome
 from ojs_tasks.worker.timeouts import Timeouts
 from ojs_tasks.worker.waits import Waits
 from tests.processes import DEADLINE_S
@@ -28,9 +29,9 @@ class OnLoop:
     """One attempt on the loop."""
 
     entry: Running
-    ended: SimpleQueue[Ack | Nack] = field(default_factory=SimpleQueue)
+    ended: SimpleQueue[Outcome] = field(default_factory=SimpleQueue)
 
-    def outcome(self) -> Ack | Nack:
+    def outcome(self) -> Outcome:
         """Wait for its end."""
         return self.ended.get(timeout=DEADLINE_S)
 
@@ -90,6 +91,6 @@ class Attempts:
         """Check the timeouts at the end of an attempt's time, or after it."""
         self.timeouts.check(attempt.entry.until + after_s)
 
-    def _end(self, attempt: OnLoop, outcome: Ack | Nack) -> None:
+    def _end(self, attempt: OnLoop, outcome: Outcome) -> None:
         self.in_flight.finish(attempt.entry)
         attempt.ended.put(outcome)

@@ -17,6 +17,7 @@ from jobs.worker.execution import EXECUTION
 from ojs_tasks import Context, Discard, JobTimeout, Retry, current_job, job, registry
 from ojs_tasks.worker import chain
 from ojs_tasks.worker.errors import InvalidResult
+from ojs_tasks.worker.ports import Outcome
 from tests.spec import spec
 
 
@@ -37,7 +38,7 @@ def context(kind: str = "a.one", args: bytes = b"[]") -> Context:
     return Context(claimed, "w1")
 
 
-def outcome_of(function: Callable[..., Any]) -> Ack | Nack:
+def outcome_of(function: Callable[..., Any]) -> Outcome:
     """Run a function as the handler of a job."""
     job("a.one")(function)
     return EXECUTION.execute(context())

@@ -12,7 +12,7 @@ from tests.project.conftest import clean_environment
 
 OURS = (
     "jobs", "tenancy", "scheduling", "versioning", "federation", "webhooks", "workflows",
-    "encryption", "console", "ojs_project",
+    "encryption", "durable", "console", "ojs_project",
 )  # fmt: skip
 FILES = {
     "manage.py": """
@@ -42,7 +42,7 @@ def counted(context, following):
 """,
     "shop/ojs_jobs.py": """
 import asyncio, os, socket, time
-from ojs_tasks import Discard, Retry, current_job, job
+from ojs_tasks import Discard, Retry, current_job, job, step
 
 ONE = {"max_attempts": 1}
 
@@ -90,6 +90,22 @@ def spin() -> None:
 def report() -> dict:
     current_job().progress(0.5, "half", {"rows": 10})
     return {}
+
+@job("shop.steps", queue="shop", retry=ONE)
+def steps(number: int) -> dict:
+    first = step("first", add, number, 1)
+    payload = step.wait_for("go")
+    step.sleep("nap", 0.2)
+    return {**first, "payload": payload, "attempt": current_job().attempt}
+
+@job("shop.asteps", queue="shop", retry=ONE)
+async def asteps(number: int) -> dict:
+    first, second = await asyncio.gather(
+        step("first", aadd, number, 1), step("second", aadd, number, 2))
+    payload = await step.wait_for("go")
+    await step.sleep("nap", 0.2)
+    total = first["sum"] + second["sum"]
+    return {"sum": total, "payload": payload, "attempt": current_job().attempt}
 
 @job("shop.meet", queue="shop", retry={"max_attempts": 3, "initial_interval": 0.1})
 def meet(address: str) -> dict:

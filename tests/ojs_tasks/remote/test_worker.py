@@ -374,3 +374,22 @@ def test_a_wrong_key_is_logged_and_a_new_one_is_used(
     _, errors = process.communicate()
     assert "xxxxx" not in "".join(lines) + errors
     assert right.strip() not in "".join(lines) + errors
+
+
+@spec("contract 34.2")
+def test_steps_of_remote_handlers_wait_without_a_slot_and_continue(
+    remote: RemoteServer, host: Project, enqueue: Enqueue
+) -> None:
+    once = {"retry": {"max_attempts": 1}}
+    ids = [enqueue(name, 5, **once) for name in ("steps", "asteps")]
+    host.start("manage.py", "runworker", "--concurrency", "1")
+    until(lambda: {remote.read(one).state for one in ids} == {"scheduled"})
+
+    for one in ids:
+        remote.signal(one, "go", {"by": "ada"})
+
+    common = {"payload": {"by": "ada"}, "attempt": 1}
+    assert [(found.state, found.result) for found in (ended(remote, one) for one in ids)] == [
+        ("completed", {"sum": 6, "around": "shop.steps", **common}),
+        ("completed", {"sum": 13, "around": "shop.asteps", **common}),
+    ]

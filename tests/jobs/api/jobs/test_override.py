@@ -18,10 +18,14 @@ def test_an_override_of_a_manual_retry_is_read_by_the_rules_of_push() -> None:
     job = JobFactory.create(state=State.DISCARDED)
     nulls = dict.fromkeys(("queue", "meta", "priority", "retry"))
 
-    assert decode_override(None, job) is None
-    assert decode_override(nulls, job) == Override()
-    assert decode_override({"args": [], "priority": "high"}, job) == Override(args=[], priority=10)
+    assert decode_override({}, job) is None
+    assert decode_override({"override": nulls}, job) == Override()
+    given = {"override": {"args": [], "priority": "high"}, "clear_checkpoint": True}
+    assert decode_override(given, job) == Override(args=[], priority=10, clear_checkpoint=True)
+    assert decode_override({"clear_checkpoint": True}, job) == Override(clear_checkpoint=True)
     wrong: list[Any] = [{"args": None}, {"queue": "A"}, {"type": "a"}, [], {"retry": {"jitter": 1}}]
+    with pytest.raises(OJSError):
+        decode_override({"clear_checkpoint": "yes"}, job)
     for bad in wrong:
         with pytest.raises(OJSError):
-            decode_override(bad, job)
+            decode_override({"override": bad}, job)

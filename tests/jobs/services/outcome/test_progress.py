@@ -241,13 +241,16 @@ def test_checkpoint_survives_an_attempt_without_one_and_ends_with_completion() -
 
 @spec("PR-9")
 def test_retry_by_hand_keeps_the_checkpoint_as_long_as_the_args() -> None:
-    ids = [JobFactory.create(state=State.ACTIVE, retry={"max_attempts": 1}).id for _ in range(2)]
+    dead = {"max_attempts": 1, "on_exhaustion": "dead_letter"}
+    ids = [JobFactory.create(state=State.ACTIVE, retry=dead).id for _ in range(2)]
     for job_id in ids:
         report(job_id, Progress(checkpoint=7))
         nack([Nack(job_id, error())])
 
-    same, other = retry(ids[0]), retry(ids[1], Override(args=[2]))
+    retry(ids[0])
+    retry(ids[1], Override(args=[2]))
 
+    same, other = fetch(FetchRequest(("default",), count=2)).jobs
     assert orjson.loads(same.attributes)["last_checkpoint"] == 7
     assert "last_checkpoint" not in orjson.loads(other.attributes)
 

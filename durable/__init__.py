@@ -1,0 +1,1 @@
+"""Durable execution: checkpoints, signals and the steps of handlers. Spec: contract 34."""

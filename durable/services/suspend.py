@@ -1,0 +1,47 @@
+"""End attempts whose job waits for a time or a signal. Spec: contract 34.2."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from durable import queries
+from durable.models import Wait
+from jobs.database import atomic
+from jobs.domain.outcome.suspension import Suspension
+from jobs.services.outcome import suspend as attempts
+
+
+def suspend(wanted: Suspension) -> bool:
+    """Schedule an active job again; returns whether it was held as stated.
+
+    If a signal that it waits for has come already, it is due at once.
+    Locks: the job's row, so that a signal that comes meanwhile sees the wait; then the lease.
+    """
+    with atomic():
+        if queries.lock(wanted.job_id) is None:
+            return False
+        is_over = queries.note_wait(
+            {
+                "id": wanted.job_id,
+                "step": wanted.step,
+                "signals": list(wanted.signals),
+                "until": wanted.until,
+            }
+        )
+        until = datetime.now(UTC) if is_over else wanted.until
+        is_held = attempts.suspend(wanted._replace(until=until))
+        if not is_held:
+            Wait.objects.filter(job_id=wanted.job_id).delete()
+    if is_held and is_over:
+        attempts.promote_woken()
+    return is_held
+
+
+def suspend_all(suspensions: Sequence[Suspension]) -> None:
+    """Suspend jobs one by one; an attempt that has ended meanwhile is left out."""
+    for one in suspensions:
+        suspend(one)
+
+
+def wait_of(job_id: str) -> Wait | None:
+    """Return the step for which a suspended job waits."""
+    return Wait.objects.filter(job_id=job_id).first()
