@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from importlib import import_module
+from typing import Any, Final, NamedTuple, Protocol
 
-from ojs_tasks.codecs.configured import coding
 from ojs_tasks.codecs.payload import may_be_encoded
 from ojs_tasks.documents import loads
 
+CODING: Final = "ojs_tasks.codecs.configured"  # has coding()
 _current: ContextVar["Context | None"] = ContextVar("ojs_job", default=None)
 
 
@@ -135,14 +136,14 @@ class Context:
     def parent_results(self) -> list[Any] | None:
         """The results of earlier steps in its workflow; None without a workflow."""
         found: list[Any] | None = self._member("parent_results")
-        return None if found is None else [coding().decoded_result(one) for one in found]
+        return None if found is None else [_coding().decoded_result(one) for one in found]
 
     @property
     def args(self) -> Sequence[Any]:
         """The arguments of the job, decoded. Raises CodecFailed or CodecKeyUnknown."""
         text = self.job.args
         found: Sequence[Any] = loads(text)
-        return coding().args(found, self.meta, self.type) if may_be_encoded(text) else found
+        return _coding().args(found, self.meta, self.type) if may_be_encoded(text) else found
 
     @property
     def last_checkpoint(self) -> Any:
@@ -192,6 +193,11 @@ class Context:
         if checkpoint is None or self.steps is None:
             return checkpoint
         return self.steps.merged(checkpoint)
+
+
+def _coding() -> Any:
+    """Return the codecs of this process. Imported late: they read Django's settings."""
+    return import_module(CODING).coding()
 
 
 def current_job() -> Context:
