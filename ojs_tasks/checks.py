@@ -82,6 +82,7 @@ def check_codecs(**_options: Any) -> list[CheckMessage]:
     return []
 
 
+@register("ojs")
 def check_remote(**_options: Any) -> list[CheckMessage]:
     """Report wrong settings of remote mode: unknown keys, and values that no request can use."""
     found = [] if has_app("jobs") else list(_unknown_keys())
