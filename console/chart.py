@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from console import marks, ranges, time_queries
+from console import marks, queries_over_time, ranges
 from console.access import may
 from console.marks import Mark, Subject
 from console.ranges import RANGES, Range
@@ -175,7 +175,7 @@ class Known:
     """Facts that a page has read already: the chart then reads neither rows nor changes."""
 
     rows_per_hour: int
-    changes: Sequence[time_queries.Change]
+    changes: Sequence[queries_over_time.Change]
 
 
 def chart(request: HttpRequest, subject: Subject, known: Known | None = None) -> Chart:
@@ -189,7 +189,7 @@ def chart(request: HttpRequest, subject: Subject, known: Known | None = None) ->
         points = _points(spell, subject)
         found = marks.within(spell, subject, points, known.changes)
     else:
-        spell = chosen.spell(now, time_queries.chart_rows(ranges.MOST_ROWS, subject.tenant))
+        spell = chosen.spell(now, queries_over_time.chart_rows(ranges.MOST_ROWS, subject.tenant))
         points = _points(spell, subject)
         found = marks.read(spell, subject, points) if may(request, "audit.see") else []
     return Chart(chosen, spell, points, found, subject, _links(request, chosen))
@@ -204,7 +204,7 @@ def _points(spell: Spell, subject: Subject) -> list[Point]:
             (step.wait_ms / step.started if step.started else 0.0)
             + (step.run_ms / step.completed if step.completed else 0.0),
         )
-        for step in time_queries.type_history(spell, subject.type)
+        for step in queries_over_time.type_history(spell, subject.type)
     }  # fmt: skip
     number = round((spell.until - spell.since).total_seconds()) // spell.period_s
     at = [spell.since + timedelta(seconds=n * spell.period_s) for n in range(number)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from console import time_queries
+from console import queries_over_time
 from jobs.services.record.rates import Point, Spell
 
 MOST: Final = 40  # marks of a chart
@@ -113,7 +113,7 @@ class Subject:
 def read(spell: Spell, subject: Subject, points: Sequence[Point]) -> list[Mark]:
     """Return the latest changes within a chart, oldest first; one statement."""
     everywhere = [*EVERYWHERE, SCHEMA] if subject.type is not None else list(EVERYWHERE)
-    found = time_queries.marks(
+    found = queries_over_time.marks(
         since=spell.since, until=spell.until, targets=subject.targets, actions=list(ACTIONS),
         everywhere=everywhere, with_builds=subject.tenant is None, size=MOST,
     )  # fmt: skip
@@ -124,7 +124,7 @@ def within(
     spell: Spell,
     subject: Subject,
     points: Sequence[Point],
-    changes: Sequence[time_queries.Change],
+    changes: Sequence[queries_over_time.Change],
 ) -> list[Mark]:
     """Return the marks of changes that are given latest first, oldest first."""
     return [
@@ -134,7 +134,7 @@ def within(
     ]
 
 
-def _concerns(change: time_queries.Change, subject: Subject) -> bool:
+def _concerns(change: queries_over_time.Change, subject: Subject) -> bool:
     if change.action in {*EVERYWHERE, BUILD}:
         return True
     if change.action not in ACTIONS or not subject.prefix:
@@ -144,7 +144,7 @@ def _concerns(change: time_queries.Change, subject: Subject) -> bool:
     return change.action.startswith((subject.prefix, "rate_limit.", "schema."))
 
 
-def _mark(change: time_queries.Change, spell: Spell, points: Sequence[Point]) -> Mark:
+def _mark(change: queries_over_time.Change, spell: Spell, points: Sequence[Point]) -> Mark:
     step = int((change.at - spell.since).total_seconds()) // spell.period_s
     # the step of the change belongs to neither side
     before, after = points[max(0, step - COMPARED) : step], points[step + 1 : step + 1 + COMPARED]
@@ -152,7 +152,7 @@ def _mark(change: time_queries.Change, spell: Spell, points: Sequence[Point]) ->
     return Mark(change.at, kind, words, change.actor, change.reason, _side(before), _side(after))
 
 
-def _words(change: time_queries.Change) -> tuple[str, str]:
+def _words(change: queries_over_time.Change) -> tuple[str, str]:
     if change.action == BUILD:
         number = f"{change.workers} worker{'s' if change.workers != 1 else ''}"
         if change.target:

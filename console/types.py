@@ -7,8 +7,8 @@ from datetime import datetime
 from math import ceil
 from typing import Final
 
-from console import time_queries
-from console.time_queries import Histograms, RunEvent, TypeWorker
+from console import queries_over_time
+from console.queries_over_time import Histograms, RunEvent, TypeWorker
 from jobs.conf import conf
 from jobs.domain.dispatch.claim import Declaration
 from jobs.domain.job import Job
@@ -57,7 +57,7 @@ class Sample:
 
 def sample(job_type: str) -> Sample:
     """Read the latest runs of a type and their jobs; two statements."""
-    events = time_queries.type_runs(job_type, LOOKED)
+    events = queries_over_time.type_runs(job_type, LOOKED)
     ids = list(dict.fromkeys(event.job_id for event in events))[:RECENT]
     tenants = Counter(
         event.tenant or DEFAULT_TENANT for event in events if event.kind == Kind.STARTED
@@ -124,7 +124,9 @@ def accepting(job_type: str, queues: Sequence[str], declared: Iterable[Declarati
     `declared` are the declarations of live workers.
     """
     digests, bare = _accepted(job_type, declared)
-    found = time_queries.type_workers(queues, digests, conf().worker_silence_ms, WORKERS, bare=bare)
+    found = queries_over_time.type_workers(
+        queues, digests, conf().worker_silence_ms, WORKERS, bare=bare
+    )
     return Accepting(found)
 
 

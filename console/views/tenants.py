@@ -10,8 +10,8 @@ from console.access import may
 from console.callers import caller_of
 from console.chart import Known, chart
 from console.marks import Subject
+from console.queries_over_time import Change
 from console.tenants import MINUTES, Detail, TenantFilter, detail, left, line_of, page
-from console.time_queries import Change
 from console.views.base import PageView
 from jobs.domain.errors import NotFound, OJSError
 from jobs.models import Audit

@@ -5,11 +5,11 @@ from typing import Any
 from django.http import Http404
 from django.utils import timezone
 
-from console import ranges, time_queries, types
+from console import queries_over_time, ranges, types
 from console.access import may
 from console.chart import chart
 from console.marks import Subject
-from console.time_queries import QueueCounts, TypeCounts
+from console.queries_over_time import QueueCounts, TypeCounts
 from console.views.base import PageView
 from jobs.domain.wire.bounds import MAX_TYPE
 from jobs.domain.wire.names import TYPE_PATTERN
@@ -33,8 +33,10 @@ class Types(PageView):
         containing = given.get("name", "").replace("\x00", "").strip()[:MAX_TYPE]
         sort = given.get("sort", "")
         sort = sort if sort in types.SORTS else next(iter(types.SORTS))
-        rows = time_queries.chart_rows(ranges.MOST_ROWS, None)
-        found = time_queries.types(chosen.spell(timezone.now(), rows), containing, sort, SIZE + 1)
+        rows = queries_over_time.chart_rows(ranges.MOST_ROWS, None)
+        found = queries_over_time.types(
+            chosen.spell(timezone.now(), rows), containing, sort, SIZE + 1
+        )
         return super().get_context_data(
             rows=found[:SIZE],
             is_longer=len(found) > SIZE,
@@ -58,7 +60,7 @@ class TypeDetail(PageView):
         if len(name) > MAX_TYPE or not TYPE_PATTERN.fullmatch(name):
             raise Http404
         drawn = chart(self.request, Subject(type=name))
-        queues, durations = time_queries.type_queues(drawn.spell, name, QUEUES)
+        queues, durations = queries_over_time.type_queues(drawn.spell, name, QUEUES)
         names = [one.queue for one in queues]
         found, versions = types.sample(name), _versions(name)
         return super().get_context_data(
@@ -68,7 +70,7 @@ class TypeDetail(PageView):
             total=_total(name, queues),
             sample=found,
             spreads=[*found.spreads, *types.all_time(durations)],
-            errors=time_queries.type_errors(name, FAILED_LOOKED, ERRORS),
+            errors=queries_over_time.type_errors(name, FAILED_LOOKED, ERRORS),
             versions=versions if may(self.request, "routing.see") else None,
             accepting=self._accepting(name, names, versions),
             title=name,

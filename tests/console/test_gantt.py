@@ -1,5 +1,6 @@
 """Timelines of attempts and steps: places and words of their bars."""
 
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
 from django.test import Client
@@ -29,11 +30,13 @@ def places(found: Timeline | None) -> list[list[tuple[str, float, float]]]:
 
 def step(index: int, began: float | None, ended: float | None, *after: int) -> StepRow:
     """Return a step by the seconds of its beginning and end."""
-    return StepRow(
-        "w", index, f"s{index}", "t", 0, 3, False, list(after), None, None,
-        None if began is None else at(began), None if ended is None else at(ended),
-        False, None, None, None,
-    )  # fmt: skip
+    given = {
+        "workflow_id": "w", "index": index, "name": f"s{index}", "type": "t", "state": 3,
+        "callback": 0, "depends_on": list(after),
+        "started_at": None if began is None else at(began),
+        "finished_at": None if ended is None else at(ended),
+    }  # fmt: skip
+    return StepRow(**{one.name: given.get(one.name) for one in fields(StepRow)})  # type: ignore[arg-type]  # members that no timeline reads are None
 
 
 def test_attempts_are_drawn_from_the_first_wait_to_the_last_end() -> None:

@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django.plugin import DjangoDbBlocker
 
-from console import marks, operations, queries, ranges, tenants, time_queries, walk
+from console import marks, operations, queries, queries_over_time, ranges, tenants, walk
 from console.failure_groups import groups
 from console.filters import JobFilter
 from console.pools import PoolLine, detail
@@ -102,15 +102,15 @@ CALLS: dict[str, Callable[[], object]] = {
     "operations": lambda: operations.latest(None, 50),
     "operations of a tenant": lambda: operations.latest("t0", 50),
     "failures": lambda: queries.failures(8),
-    "rows of a chart": lambda: time_queries.chart_rows(ranges.MOST_ROWS, None),
-    "rows of a tenant's chart": lambda: time_queries.chart_rows(ranges.MOST_ROWS, "t5"),
-    "types": lambda: time_queries.types(ranges.BY_NAME["7d"].spell(NOW), "", "rate", 100),
-    "type": lambda: time_queries.type_history(ranges.BY_NAME["7d"].spell(NOW), "none"),
-    "queues of a type": lambda: time_queries.type_queues(
+    "rows of a chart": lambda: queries_over_time.chart_rows(ranges.MOST_ROWS, None),
+    "rows of a tenant's chart": lambda: queries_over_time.chart_rows(ranges.MOST_ROWS, "t5"),
+    "types": lambda: queries_over_time.types(ranges.BY_NAME["7d"].spell(NOW), "", "rate", 100),
+    "type": lambda: queries_over_time.type_history(ranges.BY_NAME["7d"].spell(NOW), "none"),
+    "queues of a type": lambda: queries_over_time.type_queues(
         ranges.BY_NAME["7d"].spell(NOW), "volume.noop", 20
     ),
-    "runs of a type": lambda: time_queries.type_runs("none", LOOKED),
-    "errors of a type": lambda: time_queries.type_errors("none", LOOKED, 20),
+    "runs of a type": lambda: queries_over_time.type_runs("none", LOOKED),
+    "errors of a type": lambda: queries_over_time.type_errors("none", LOOKED, 20),
     "marks": lambda: marks.read(ranges.BY_NAME["90d"].spell(NOW), marks.Subject(), ()),
     "marks of a type": lambda: marks.read(
         ranges.BY_NAME["90d"].spell(NOW), marks.Subject(type="volume.noop"), ()
