@@ -123,7 +123,7 @@ def test_a_waiting_job_tells_why_it_waits(console: Client) -> None:
     page = text(console, url("job", second))
 
     assert "Queue mail is paused: resume it to let its jobs start." in page
-    assert "1 ahead in its queue" in page
+    assert "1 ahead in the queue" in page
     assert "No estimate: the opening time of a gate is unknown: gate queue." in page
     assert page.count('<span class="badge">closed</span>') == 2  # and no worker fetches it
     assert "next in its queue" not in text(console, url("job", first))
@@ -135,10 +135,10 @@ def test_a_started_job_tells_what_picked_it(console: Client) -> None:
 
     page = text(console, url("job", active.id))
 
-    assert "Why it was claimed" in page
+    assert "Why this job was claimed" in page
     assert "on worker <code>w7</code>" in page
     assert "from queue mail at priority 3" in page
-    assert "Why it was claimed" not in text(console, url("job", cancelled.id))
+    assert "Why this job was claimed" not in text(console, url("job", cancelled.id))
 
 
 @pytest.mark.parametrize("job_id", [UNKNOWN, "nonsense"])
