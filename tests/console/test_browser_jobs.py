@@ -49,7 +49,7 @@ def test_more_filters_columns_and_a_saved_view(page: Page) -> None:
     page.get_by_label("Name").fill("Invoices")
     page.get_by_label("Share with all users").check()
     page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.locator(".messages")).to_contain_text("saved for everybody")
+    expect(page.locator(".messages")).to_contain_text("shared with all users")
     page.goto("/console/jobs/")
     page.get_by_role("navigation", name="Saved views").get_by_role("link", name="Invoices").click()
     expect(rows).to_have_count(1)
