@@ -27,7 +27,7 @@ def test_jobs_of_a_region_that_is_down_are_adopted_from_the_overview_on(page: Pa
     expect(page.get_by_text("1 job can be adopted")).to_be_visible()
     page.get_by_role("button", name="Adopt waiting jobs").click()
     assert "/adopt/" in page.url, "a reason is asked for"
-    page.get_by_label("Why").fill("eu burns")
+    page.get_by_role("main").get_by_label("Reason").fill("eu burns")
     page.get_by_role("button", name="Adopt waiting jobs").click()
     page.wait_for_url("**/console/operations/*/")
 
@@ -58,7 +58,7 @@ def test_copies_of_a_region_that_is_gone_are_removed(page: Page) -> None:
     page.goto("/console/regions/")
 
     page.get_by_role("link", name="mars").click()
-    page.get_by_label("Why").fill("sold")
+    page.get_by_role("main").get_by_label("Reason").fill("sold")
     page.get_by_role("button", name="Remove copies").click()
     page.wait_for_url("**/console/operations/*/")
 

@@ -194,7 +194,7 @@ def test_a_task_that_comes_twice_or_late_does_nothing() -> None:
     operation.refresh_from_db()
     moved = (operation.slices, operation.done)
 
-    assert operations.go_on(*first) == "nothing is left to do"
+    assert operations.go_on(*first) == "complete"
 
     operation.refresh_from_db()
     assert (operation.slices, operation.done) == moved
@@ -213,7 +213,7 @@ def test_a_slice_that_another_goes_is_left_to_it() -> None:
             cursor.execute("BEGIN")
             cursor.execute("SELECT pg_advisory_xact_lock(%s::int, %s::int)",
                            [operations.LOCK, operation.pk])  # fmt: skip
-        assert run_tasks() == ["nothing is left to do"]
+        assert run_tasks() == ["complete"]
     finally:
         other.close()
     operation.refresh_from_db()

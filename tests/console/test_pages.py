@@ -135,10 +135,10 @@ def test_a_started_job_tells_what_picked_it(console: Client) -> None:
 
     page = text(console, url("job", active.id))
 
-    assert "Why it was claimed" in page
+    assert "Why this job was claimed" in page
     assert "on worker <code>w7</code>" in page
     assert "from queue mail at priority 3" in page
-    assert "Why it was claimed" not in text(console, url("job", cancelled.id))
+    assert "Why this job was claimed" not in text(console, url("job", cancelled.id))
 
 
 @pytest.mark.parametrize("job_id", [UNKNOWN, "nonsense"])

@@ -96,6 +96,6 @@ def test_there_is_an_end_to_views(console: Client, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(saved, "MOST", 2)
     for name in "abc":
         page = save(console, name)
-    assert "one more than the 2 views" in page.content.decode()
+    assert "exceed the limit of 2 saved views" in page.content.decode()
     save(console, "a", "state=retryable")  # a saved view can still be changed
     assert sorted(view.name for view in SavedView.objects.all()) == ["a", "b"]

@@ -281,7 +281,7 @@ def test_detail_shows_jobs_limits_queues_chart_and_audit(console: Client) -> Non
     for part in (
         "3 available", "2 active", "2/2 limit reached", "/300", "max_queue_depth 3/100",
         "40 enqueued", "mail 2 2 0", "pages 1 0 0", "tenant.configured", "asked for",
-        "Fairness weight 3", "Jobs beyond a limit are refused",
+        "Fairness weight 3", "Jobs over a limit are refused",
     ):  # fmt: skip
         assert part in shown, part
     assert f"{url('jobs')}?state=available&amp;queue=mail&amp;tenant=blue" in page_
