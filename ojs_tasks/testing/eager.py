@@ -54,6 +54,14 @@ class Eager:
         """Store and run jobs as `enqueue` does."""
         return await sync_to_async(self.enqueue)(drafts)
 
+    def signal(self, job_id: str, name: str, payload: Any) -> None:
+        """Send a signal to a job; the job runs with `run_available`."""
+        self.inner.signal(job_id, name, payload)
+
+    async def asignal(self, job_id: str, name: str, payload: Any) -> None:
+        """Send a signal as `signal` does."""
+        await self.inner.asignal(job_id, name, payload)
+
     def start_workflow(self, body: Draft) -> WorkflowSnapshot:
         """Store a workflow, run its steps in order, and return it with its present state.
 
