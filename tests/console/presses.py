@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group, User
 from playwright.sync_api import Page
 
 from attention.models import Finding
+from attention.services.look import look
 from attention.services.mute import mute
 from console import cron
 from console.models import SavedView
@@ -22,18 +23,19 @@ from federation.services.health.breakers import force
 from federation.services.registry.configure import set_drain
 from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
-from jobs.models import Staff
-from jobs.queries import now
+from jobs.models import Queue, Staff
+from jobs.queries import ago
 from jobs.services.operate import operate
 from jobs.services.operate.queues import pause as pause_queue
 from jobs.services.workers import workers
 from tests.console import test_audited as made
 from tests.console.test_operations import begin
 from tests.console.test_tenants import throttle
-from tests.factories import JobFactory
+from tests.factories import JobFactory, stored_ids
 from tests.federation.replication import lost
 from tests.federation.replication.rig import EU
 from tests.federation.wire import LOCAL, federate
+from tests.jobs.services.record.test_rates import aggregated
 from tests.versioning.routing import act as route_act
 from tests.versioning.routing import put as put_rules
 from tests.versioning.wire import TYPE
@@ -44,7 +46,6 @@ from webhooks.services.subscriptions import Draft
 
 ADA = Caller("ada")
 REASON = "because of a test"
-FINDING = "01890000-0000-7000-8000-000000000001"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +141,15 @@ def _view() -> str:
 
 
 def _found(*, is_muted: bool = False) -> str:
-    found = Finding.objects.create(
-        id=FINDING, rule="maintenance", subject="test", severity=2, since=now(), jobs=0, tenants=0,
-        facts={},
-    )  # fmt: skip
+    """Make an incident that lasts, since the loop of the server ends other findings."""
+    stored_ids(1, queue="mail")
+    aggregated()
+    pause_queue("mail", ADA, None)
+    Queue.objects.filter(name="mail").update(paused_at=ago(600_000))
+    look()
+    found = Finding.objects.get(rule="queue_paused", subject="mail", ended_at=None)
     if is_muted:
-        mute(found.id, "a test", timedelta(hours=1), ADA)
+        mute(str(found.id), "a test", timedelta(hours=1), ADA)
     return f"/console/attention/{found.id}/"
 
 
@@ -281,7 +285,7 @@ ACTS: dict[str, Press] = {
     "routing-rollback": Press(_rules, "Roll back"),
     "routing-delete": Press(_rules, "Remove rules"),
     "attention-mute": Press(_found, "Mute", _reasoned, asks=False),
-    "attention-unmute": Press(lambda: _found(is_muted=True), "Unmute"),
+    "attention-unmute": Press(lambda: _found(is_muted=True), "Unmute mail"),
     "webhook-create": Press(
         lambda: "/console/webhooks/", "Subscribe", _filled(url="https://example.org/h"), asks=False
     ),
