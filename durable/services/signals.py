@@ -1,5 +1,7 @@
 """Send signals to jobs, and list those that no step has taken. Spec: contract 34.2."""
 
+from typing import Any
+
 from django.db.models import QuerySet
 
 from durable import queries
@@ -26,7 +28,7 @@ def send(job_id: str, name: str, payload: str, sender: str) -> queries.Sent:
             raise NotFound.of("job", job_id)
         if job.state is not None:
             state = state_of(job.state).value
-            details = {"job_id": job_id, "current_state": state}
+            details: dict[str, Any] = {"job_id": job_id, "current_state": state}
             raise Conflict(f"job is {state} and takes no signal", details=details)
         sent = queries.signal(job_id, name, payload, sender, MOST)
         if sent is None:

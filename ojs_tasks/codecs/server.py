@@ -54,6 +54,14 @@ class CodedServer:
         """Cancel a job as `cancel` does."""
         return self._shown(await self._inner.acancel(job_id))
 
+    def signal(self, job_id: str, name: str, payload: Any) -> None:
+        """Send a signal to a job. The payload stays plain."""
+        self._inner.signal(job_id, name, payload)
+
+    async def asignal(self, job_id: str, name: str, payload: Any) -> None:
+        """Send a signal as `signal` does."""
+        await self._inner.asignal(job_id, name, payload)
+
     def start_workflow(self, body: Draft) -> WorkflowSnapshot:
         """Store a workflow. Raises CodecKeyUnknown too."""
         return self._inner.start_workflow(self._coding.workflow(body))

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from ojs_tasks.codecs.coding import Coding
+from ojs_tasks.codecs.server import CodedServer
 from ojs_tasks.local.server import LocalServer
 from ojs_tasks.remote.server import RemoteServer
 from ojs_tasks.server import Server
@@ -22,10 +24,13 @@ def test_each_server_is_one_for_the_type_checker() -> None:
     memory: Server = Memory()
     recorded: Server = servers.Memory()
     eager: Server = Eager(memory, Memory(), raises=True)
-    assert all((local, remote, memory, recorded, eager))
+    coded: Server = CodedServer(memory, Coding(()))
+    assert all((local, remote, memory, recorded, eager, coded))
 
 
-@pytest.mark.parametrize("kind", [LocalServer, RemoteServer, Memory, Eager, servers.Memory])
+@pytest.mark.parametrize(
+    "kind", [LocalServer, RemoteServer, Memory, Eager, CodedServer, servers.Memory]
+)
 @pytest.mark.parametrize("name", METHODS)
 def test_each_server_has_each_method(kind: type[Any], name: str) -> None:
     found, wanted = getattr(kind, name, None), getattr(Server, name)

@@ -127,7 +127,7 @@ def test_member_with_a_wrong_value_is_named(
     places = [(at, validator(schema)) for at, schema in _places(_schema_of(operation))]
     body = BODIES[operation["operationId"]]
     target = url(path, JobFactory.create(state=State.DISCARDED).id)
-    registered(PATHS["name"])
+    registered(str(PATHS["name"]))
     if operation["operationId"] == "patchRegion":  # the server validates the patched region
         put_region(read_region({"id": PATHS["region_id"], "url": "https://eu.example.org"}))
     stored = Job.objects.count()
