@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # files that its processes need, without the static files for browsers
 PARTS = [
     "manage.py", "pyproject.toml", "attention", "console", "durable", "encryption", "federation",
-    "jobs", "ojs_project", "ojs_tasks", "scheduling", "templates", "tenancy", "versioning", "webhooks", "workflows",
-    ":!*/static/*",
+    "jobs", "ojs_project", "ojs_tasks", "scheduling", "templates", "tenancy", "versioning",
+    "webhooks", "workflows", ":!*/static/*",
 ]  # fmt: skip
 
 
