@@ -14,7 +14,6 @@ from durable.services.sweep import Sweeper
 from durable.services.transfer import arrived, portable
 from jobs.domain.dispatch.gates import Gate
 from jobs.domain.job import Job
-from jobs.domain.outcome.suspension import Suspension
 from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, TERMINAL
 from jobs.extensions import (
@@ -27,6 +26,7 @@ from jobs.extensions import (
     TransitionHooks,
 )
 from jobs.extensions.checkpoints import Kept
+from ojs_tasks.worker.ports import Suspend as Suspension
 
 ENDED = frozenset(CODES[state] for state in TERMINAL)
 TABLES = ("ojs_checkpoint", "ojs_signal", "ojs_wait")

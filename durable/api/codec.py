@@ -12,10 +12,10 @@ from durable.queries import Saved, Sent
 from durable.services.checkpoints import Save
 from jobs.api.wire import members
 from jobs.domain.errors import InvalidRequest, PayloadTooLarge, Unprocessable
-from jobs.domain.outcome.suspension import Suspension
 from jobs.domain.wire import jsonio
 from jobs.domain.wire.bounds import MAX_INT, MAX_MS
 from jobs.domain.wire.times import format_time, parse_time
+from ojs_tasks.worker.ports import Suspend as Suspension
 
 MAX_SIGNALS: Final = 100  # names that one step waits for
 # the last: a signal id fits in the database's bigint

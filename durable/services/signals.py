@@ -32,8 +32,8 @@ def send(job_id: str, name: str, payload: str, sender: str) -> queries.Sent:
             raise Conflict(f"job is {state} and takes no signal", details=details)
         sent = queries.signal(job_id, name, payload, sender, MOST)
         if sent is None:
-            details = {"job_id": job_id, "limit": MOST, "reason": "too_many_signals"}
-            raise Conflict(f"job has {MOST} signals that no step has taken", details=details)
+            why = {"job_id": job_id, "limit": MOST, "reason": "too_many_signals"}
+            raise Conflict(f"job has {MOST} signals that no step has taken", details=why)
         is_woken = sent.wakes and wake(job_id)
     if is_woken:
         promote_woken()

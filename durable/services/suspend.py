@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from durable import queries
 from durable.models import Wait
 from jobs.database import atomic
-from jobs.domain.outcome.suspension import Suspension
 from jobs.services.outcome import suspend as attempts
+from ojs_tasks.worker.ports import Suspend as Suspension
 
 
 def suspend(wanted: Suspension) -> bool:

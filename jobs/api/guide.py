@@ -58,7 +58,8 @@ class Section(NamedTuple):
 # in the order in which a reader needs them
 SECTIONS: Final = (
     Section("Jobs", "Enqueue, read, change, cancel, follow jobs. Start with `POST /ojs/v1/jobs`.",
-            ("jobs", "bulk", "progress", "unique", "explain", "admin_bulk")),
+            ("jobs", "bulk", "progress", "checkpoints", "signals", "unique", "explain",
+             "admin_bulk", "operations")),
     Section("Workers", "Fetch, acknowledge and fail jobs; heartbeats, registration, directives.",
             ("workers",)),
     Section("Queues", "Create, configure, pause and purge queues; rate limits.",
@@ -78,6 +79,8 @@ SECTIONS: Final = (
     Section("Schemas", "Schemas of the arguments of job types.", ("schemas",)),
     Section("Federation", "Several regions: routing, health, replication, failover.",
             ("router", "regions", "replication", "readouts")),
+    Section("Attention", "What needs an operator, and the thresholds of the rules.",
+            ("findings", "thresholds")),
     Section("Administration", "Statistics, settings, maintenance, audit log.",
             ("stats", "system", "middleware")),
     Section("About the server", "The manifest, this description, and metrics.",

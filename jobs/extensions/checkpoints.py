@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jobs.domain.job import Job
-from jobs.domain.outcome.suspension import Suspension
 from jobs.extensions.registry import Extension, implementers
+from ojs_tasks.worker.ports import Suspend as Suspension
 
 
 class CheckpointFacts(NamedTuple):

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from jobs.domain.dispatch.gates import Gate, held_until
+from jobs.domain.dispatch.gates import Gate, causes_of, held_until
 
 
 class Verdict(StrEnum):
@@ -108,7 +108,7 @@ def verdict(gates: Sequence[Gate], place: Standing | None, *, is_eligible: bool)
 
 def message(said: Verdict, gates: Sequence[Gate], place: Standing | None) -> str:
     """Explain in a sentence or two why a waiting job does not run."""
-    closed = [gate.message for gate in gates if gate.is_closed]
+    closed = [gate.message for gate in causes_of(gates)]
     if closed:
         others = len(closed) - 1
         more = "One more gate is closed." if others == 1 else f"{others} more gates are closed."

@@ -15,6 +15,8 @@ from jobs.domain.states import State
 Numbers = Mapping[str, int | float]
 DEFAULT_TENANT: Final = "_default"
 LIMIT_NAMES: Final = {OF_KEY: "", OF_QUEUE: "queue:", OF_TENANT: "tenant:", OF_TYPE: "type:"}
+# gates that operators closed: an explanation names them before all other gates
+_RANKS: Final = {"maintenance": 0, "queue": 1, "suspension": 2}
 
 
 class GateState(StrEnum):
@@ -206,8 +208,21 @@ def _usage(limit: Mapping[str, Any], *, closed: bool, shows: bool) -> str:
     return _reached(limit) if shows else "it is reached."
 
 
+def causes_of(gates: Sequence[Gate]) -> list[Gate]:
+    """Return the closed gates, decisions of operators first, without gates that another explains.
+
+    A suspension acts as a limit of the tenant, so it replaces that limit.
+    """
+    closed = [gate for gate in gates if gate.is_closed]
+    suspended = {f"tenant:{gate.name}" for gate in closed if gate.gate == "suspension"}
+    kept = [gate for gate in closed if gate.gate != "limit" or gate.name not in suspended]
+    return sorted(kept, key=lambda gate: _RANKS.get(gate.gate, len(_RANKS)))
+
+
 def _reached(limit: Mapping[str, Any]) -> str:
     policy = limit["policy"]
+    if limit["strategy"] == "concurrency" and not policy["concurrency"]:
+        return "it lets no job start."
     if limit["strategy"] == "concurrency":
         return (
             f"{limit['active']} of its jobs run, {policy['concurrency']} may; "

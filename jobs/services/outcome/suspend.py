@@ -2,7 +2,7 @@
 
 from jobs import queries
 from jobs.conf import conf
-from jobs.domain.outcome.suspension import Suspension
+from ojs_tasks.worker.ports import Suspend as Suspension
 
 PROMOTED = 200  # due jobs that a signal promotes before the loop does
 

@@ -324,6 +324,10 @@ def test_suspended_tenant_enqueues_nothing_and_starts_nothing() -> None:
     gate = next(one for one in explained["gates"] if one["gate"] == "suspension")
     assert (gate["state"], gate["name"]) == ("closed", "blue")
     assert explained["eligible"] is False
+    # the suspension is the cause, not the limit by which a claim enforces it
+    assert explained["message"].startswith("Tenant blue is suspended: its jobs start when")
+    limit = next(one for one in explained["gates"] if one["gate"] == "limit")
+    assert limit["message"] == "Limit tenant:blue: it lets no job start."
     assert answer(send("POST", "admin/tenants/blue/resume"))["state"] == "active"
     assert [one["id"] for one in fetched()] == [job]
 

@@ -8,7 +8,10 @@ from urllib.request import Request, urlopen
 import orjson
 import pytest
 from django.test import Client
+from django.utils import timezone
 
+from attention.api.examples import FINDING
+from attention.models import Finding
 from federation.api.examples import FEDERATION_ID
 from federation.domain.region import Region
 from federation.services.registry.configure import delete_region, put_region
@@ -43,8 +46,8 @@ def operations() -> Iterator[Any]:
 
 
 @pytest.fixture
-def things(store: None) -> None:
-    """Store the objects that the examples name."""
+def things(store: None) -> dict[str, str]:
+    """Store the objects that the examples name; return the numbers that the server assigned."""
     put("acme", status=201)
     for job_id, state in STATES.items():
         JobFactory.create(
@@ -71,6 +74,14 @@ def things(store: None) -> None:
     put_region(Region("sa", "http://127.0.0.1:9", allow_insecure=True))
     lost(origin_region="sa")
     delete_region("sa", SYSTEM)
+    answer(send("PUT", f"jobs/{ACTIVE}/checkpoint", {"state": {"page": 4}}))
+    Finding.objects.create(
+        id=FINDING["finding_id"], rule="queue_paused", subject="mail", severity=1,
+        since=timezone.now(), jobs=1, tenants=1, facts={},
+    )  # fmt: skip
+    other = JobFactory.create(queue="other")
+    cancelled = send("POST", f"admin/jobs/{other.id}/cancel", {})
+    return {"number": str(cancelled["X-OJS-Operation"])}
 
 
 def _workflow() -> None:
@@ -91,9 +102,10 @@ def _webhook() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.usefixtures("things")
 @pytest.mark.parametrize(("method", "path", "one"), list(operations()))
-def test_example_is_accepted(method: str, path: str, one: dict[str, Any]) -> None:
+def test_example_is_accepted(
+    method: str, path: str, one: dict[str, Any], things: dict[str, str]
+) -> None:
     given = {
         place: {p["name"]: p.get("example") for p in one["parameters"] if p.get("in") == place}
         for place in ("path", "query")
@@ -105,7 +117,7 @@ def test_example_is_accepted(method: str, path: str, one: dict[str, Any]) -> Non
 
     answered = Client().generic(
         method.upper(),
-        path.format(**given["path"]),
+        path.format(**{**given["path"], **things}),
         sent[0] if sent else b"",
         content_type=OJS_TYPE,
         query_params=query,

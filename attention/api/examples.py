@@ -1,0 +1,15 @@
+"""Example requests of findings and their rules; see `jobs/api/examples.py`."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from jobs.api.examples import Example
+
+FINDING: Final = {"finding_id": "01a21650-0000-7000-8000-0000000000b1"}
+EXAMPLES: Final[Mapping[str, Example]] = {
+    "listFindings": Example(query={"state": "open"}),
+    "getFinding": Example(path=FINDING),
+    "muteFinding": Example({"reason": "known, ticket 4711", "duration": "2h"}, path=FINDING),
+    "unmuteFinding": Example({}, path=FINDING),
+    "putAttentionRule": Example({"enabled": True}, path={"rule_id": "queue_paused"}),
+}
