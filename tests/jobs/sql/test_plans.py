@@ -21,7 +21,6 @@ from jobs.domain.dispatch.claim import ClaimPlan, LaneKey, QueueRotation, Strate
 from jobs.domain.errors import OJSError
 from jobs.domain.lanes.limits import LimitPolicy
 from jobs.domain.outcome.bulk import JobFilter
-from jobs.domain.outcome.suspension import Suspension
 from jobs.domain.record.events import Kind
 from jobs.domain.record.loglines import wanted_kinds
 from jobs.domain.record.place import Place
@@ -70,6 +69,7 @@ from jobs.services.upkeep.reset import reset
 from jobs.services.upkeep.statistics import refresh_statistics
 from jobs.services.workers import workers
 from jobs.services.workers.heartbeat import Report, heartbeat
+from ojs_tasks.worker.ports import Suspend
 from tests.concurrency import wait_until_old_rows_are_dead
 from tests.conftest import ROOT, statements_in
 from tests.factories import DraftFactory, error, stored
@@ -327,7 +327,7 @@ def looked_ahead() -> None:
 def suspended() -> None:
     """Let an active job wait for a signal, as its worker asks."""
     until = queries.now() + timedelta(hours=1)
-    suspend(Suspension(numbers.take(LEASE, 1)[0], "step", until, ("go",), attempt=1))
+    suspend(Suspend(numbers.take(LEASE, 1)[0], "step", until, ("go",), attempt=1))
 
 
 def discarded() -> str:
