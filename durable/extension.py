@@ -87,7 +87,12 @@ class Durable(CheckpointHooks, TransitionHooks, ReportHooks, OperationsHooks):
     @override
     def observe(self, transitions: Sequence[Transition]) -> None:
         """Delete the checkpoints of jobs that ended, unless they are in the dead letter."""
-        if ended := [change.job_id for change in transitions if change.after in ENDED]:
+        ended = [
+            change.job_id
+            for change in transitions
+            if change.after in ENDED and change.may_have_checkpoint
+        ]
+        if ended:
             checkpoints.forget_ended(ended)
 
     @override
