@@ -263,6 +263,7 @@ def why_example(
     queues: Sequence[str] | None = None,
     tenant: str | None = None,
     job_type: str | None = None,
+    lanes: int = 500,
     looked: int = 1,
 ) -> str | None:
     """Return the id of an available job that stands for those of its subject; None: none waits."""
@@ -272,6 +273,7 @@ def why_example(
             "queues": None if queues is None else list(queues),
             "tenant": tenant,
             "type": job_type,
+            "lanes": lanes,
             "looked": looked,
         },
     )

@@ -1,6 +1,6 @@
 -- why_example: an available job that stands for those of queues, of a tenant or of a type: the job that
--- waits longest in lanes that claims may take, else in the other lanes. Reads at most 500 lanes and
--- `looked` jobs of each.
+-- waits longest in lanes that claims may take, else in the other lanes. Reads at most
+-- `lanes` lanes and `looked` jobs of each.
 WITH lane AS MATERIALIZED (
     SELECT l.id, l.low, l.paused OR l.blocked_by IS NOT NULL AS is_held
       FROM ojs_lane AS l
@@ -8,7 +8,7 @@ WITH lane AS MATERIALIZED (
        AND (%(queues)s::text[] IS NULL OR ojs_queue_of(l.queue) = ANY (%(queues)s::text[]))
        AND (%(tenant)s::text IS NULL
             OR l.id IN (SELECT k.id FROM ojs_lane_key AS k WHERE k.tenant = %(tenant)s::text))
-     LIMIT 500
+     LIMIT %(lanes)s::int
 ), job AS (
     SELECT l.is_held, r.id, r.enqueued_at
       FROM lane AS l

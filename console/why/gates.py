@@ -57,7 +57,7 @@ def _throttled(gate: Gate) -> Cause:
     return tenant_throttled(gate.name or "", gate.message, gate.since, gate.until)
 
 
-def _limit(_: Job, gate: Gate) -> Cause:
+def _limit(_job: Job, gate: Gate) -> Cause:
     kind, _, name = (gate.name or "").partition(":")
     of = f"{kind} {name}" if kind in _LIMITS and name else gate.name
     text = f"The limit of {of} is reached."
@@ -75,7 +75,7 @@ def _limit_remedy(limit: str) -> Remedy:
         return page("Change the limit", "queue", name, anchor="configuration")
     if kind == "tenant" and name:
         return page("Change the limit", "tenant_edit", name)
-    return page("Show the limit", "limits", name=limit)
+    return Remedy("Show the limit", page="limits", query=(("name", limit),))
 
 
 def _worker(job: Job, gate: Gate) -> Cause:

@@ -32,7 +32,7 @@ from ojs_tasks.installed import has_app
 
 if TYPE_CHECKING:  # the apps may be absent
     from console.tenants import TenantLine
-    from jobs.queries.workers import WorkerRow
+    from jobs.services.workers.workers import WorkerRow
     from scheduling.models import CronEntry
     from scheduling.services.cron_history import Execution
     from workflows.domain.rows import StepRow
@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # the apps may be absent
 
 QUIET, ENDING = 1, 2  # codes of Worker.directive
 DUE: Final = 1  # code of a step whose job the server refused
-LOOKED: Final = 20  # jobs of a lane that are read to find one of a type
+LANES, LOOKED = 200, 10  # lanes, and jobs of each, that are read to find one of a type
 QUEUES: Final = 20  # queues of a worker that are read
 # limits of a tenant that hold jobs back when they start; all others refuse new jobs
 AT_START: Final = frozenset({"max_concurrency"})
@@ -86,7 +86,7 @@ def _tenant_full(tenant: str, limit: str, words: str, held: int, most: int) -> C
 def of_type(job_type: str, queues: Sequence[str], tenant: str | None) -> list[Cause]:
     """Return the causes of a waiting job of a type, in the queues that the type uses."""
     example = queries.why_example(
-        queues=queues or None, tenant=tenant, job_type=job_type, looked=LOOKED
+        queues=queues or None, tenant=tenant, job_type=job_type, lanes=LANES, looked=LOOKED
     )
     return _of_example(example, tenant)
 

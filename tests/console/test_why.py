@@ -91,6 +91,14 @@ def waits_at_limit() -> str:
     return "The limit of queue mail is reached."
 
 
+def waits_at_rate_limit() -> str:
+    for _ in range(2):
+        stored(1, queue="mail", rate_limit={"key": "smtp", "concurrency": 1})
+    served()
+    fetch(FetchRequest(("mail",), worker_id="w1"))
+    return "The limit of smtp is reached."
+
+
 def waits_without_pool_worker() -> str:
     put_pool("fast", "mail", isolated=True)
     stored_ids(1, queue="mail")
@@ -107,7 +115,7 @@ def waits_for_full_pool() -> str:
 
 
 WAITING = (
-    waits_paused, waits_without_worker, waits_for_maintenance, waits_at_limit,
+    waits_paused, waits_without_worker, waits_for_maintenance, waits_at_limit, waits_at_rate_limit,
     waits_without_pool_worker, waits_for_full_pool,
 )  # fmt: skip
 REMEDIES = {
@@ -115,6 +123,7 @@ REMEDIES = {
     waits_without_worker: "/console/workers/?ended=1",
     waits_for_maintenance: "/console/actions/end-maintenance/",
     waits_at_limit: "/console/queues/mail/#configuration",
+    waits_at_rate_limit: "/console/rate-limits/?name=smtp",
     waits_without_pool_worker: "/console/pools/",
     waits_for_full_pool: "/console/pools/fast/edit/",
 }
