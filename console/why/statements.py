@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 from attention.domain.rule import Subject
 from console.access import may
-from console.attention import Button, buttons, items
+from console.attention import BUTTONS, Button, buttons, items
 from console.callers import tenant_of
 from console.why.causes import READ_HERE, Cause, distinct
 
@@ -45,9 +45,9 @@ def statements(
     shown = []
     for cause in distinct(causes):
         item = found.pop(cause.rule, None)
-        shown.append(_of_finding(item) if item else _of_cause(request, cause))
+        shown.append(_of_finding(request, item) if item else _of_cause(request, cause))
     rest = [one for rule, one in found.items() if rule not in READ_HERE]
-    return [*shown, *map(_of_finding, rest)][:MOST]
+    return [*shown, *(_of_finding(request, one) for one in rest)][:MOST]
 
 
 def _findings(request: HttpRequest, kind: Subject | None, name: str) -> "list[Item]":
@@ -58,20 +58,21 @@ def _findings(request: HttpRequest, kind: Subject | None, name: str) -> "list[It
     return items(request, about(kind, name, tenant), tenant)
 
 
-def _of_finding(item: "Item") -> Statement:
+def _of_finding(request: HttpRequest, item: "Item") -> Statement:
     shown = item.shown
     return Statement(
-        shown.text, shown.cause, shown.since, None, item.url, shown.hit.subject, item.first_buttons
-    )
+        shown.text, shown.cause, shown.since, None, item.url, shown.hit.subject,
+        _elsewhere(request, item.buttons)[:BUTTONS],
+    )  # fmt: skip
 
 
 def _of_cause(request: HttpRequest, cause: Cause) -> Statement:
     return Statement(
-        cause.text,
-        cause.detail,
-        cause.since,
-        cause.until,
-        "",
-        cause.about,
-        buttons(request, cause.remedies),
-    )
+        cause.text, cause.detail, cause.since, cause.until, "", cause.about,
+        _elsewhere(request, buttons(request, cause.remedies)),
+    )  # fmt: skip
+
+
+def _elsewhere(request: HttpRequest, found: tuple[Button, ...]) -> tuple[Button, ...]:
+    """Leave out links to the page itself."""
+    return tuple(one for one in found if one.url != request.path)

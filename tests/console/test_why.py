@@ -139,6 +139,7 @@ def test_a_queue_a_type_and_a_job_name_the_cause_with_its_remedy(
         found = why(console, waiting)
 
     assert found.index(cause) < found.index(REMEDIES[make])
+    assert f'href="{waiting}"' not in found
     assert len(captured) <= 15 + MOST_MORE
     example = found.partition('href="/console/jobs/')[2].partition('"')[0]
     for page in (url("type", "tests.noop"), f"/console/jobs/{example}"):
