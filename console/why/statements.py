@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 from django.apps import apps
 from django.http import HttpRequest
@@ -75,4 +76,4 @@ def _of_cause(request: HttpRequest, cause: Cause) -> Statement:
 
 def _elsewhere(request: HttpRequest, found: tuple[Button, ...]) -> tuple[Button, ...]:
     """Leave out links to the page itself."""
-    return tuple(one for one in found if one.url != request.path)
+    return tuple(one for one in found if unquote(one.url) != request.path)
