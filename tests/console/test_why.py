@@ -29,7 +29,7 @@ from tenancy.domain.tenant import Definition, TenantLimits
 from tenancy.domain.tenant import Standing as OfTenant
 from tenancy.services import tenants
 from tests.console.conftest import WAIT_MS, answer
-from tests.console.test_pages import text, url
+from tests.console.test_pages import MOST_OF_CAUSES, MOST_STATEMENTS, text, url
 from tests.factories import JobFactory, stored, stored_ids
 from tests.federation.wire import federate
 from tests.jobs.services.record.test_rates import aggregated
@@ -43,8 +43,6 @@ expect.set_options(timeout=WAIT_MS)
 OPERATOR = Caller("ada")
 HEADING = "Why nothing happens here"
 NOTHING = ""
-# one each: the waiting job, its row, the gates of the core and of extensions, findings
-MOST_MORE = 14
 
 
 def why(client: Client, address: str) -> str:
@@ -140,7 +138,7 @@ def test_a_queue_a_type_and_a_job_name_the_cause_with_its_remedy(
 
     assert found.index(cause) < found.index(REMEDIES[make])
     assert f'href="{waiting}"' not in found
-    assert len(captured) <= 15 + MOST_MORE
+    assert len(captured) <= MOST_STATEMENTS + MOST_OF_CAUSES
     example = found.partition('href="/console/jobs/')[2].partition('"')[0]
     for page in (url("type", "tests.noop"), f"/console/jobs/{example}"):
         found = why(console, page)
