@@ -5,9 +5,12 @@ from typing import Any
 import orjson
 from django.utils import timezone
 
+from attention.domain.rule import Subject
 from console import gantt
 from console.one_job import OfOneJob
 from console.story import attempts, steps
+from console.why.gates import causes_of_job
+from console.why.statements import statements
 from jobs.api.wire.job_codec import encode_job
 from jobs.domain.access.classified import classification
 from jobs.domain.job import Job
@@ -33,6 +36,7 @@ class JobDetail(OfOneJob):
         timeline, is_longer = steps(job)
         state = state_of(job.state)
         tried = attempts(job, timeline)
+        why = explain(job, self.tenant)
         return super().get_context_data(
             job=job,
             state=state.value,
@@ -46,7 +50,13 @@ class JobDetail(OfOneJob):
             bars=gantt.of_attempts(tried, timezone.now()),
             acts=done_to(job.id, "job", limit=ACTS),
             progress=progress_of(job),
-            why=explain(job, self.tenant),
+            why=why,
+            why_here=statements(
+                self.request,
+                causes_of_job(job, why.gates),
+                Subject.WORKER if state is State.ACTIVE and job.worker_id else None,
+                job.worker_id or "",
+            ),
             workflow=_place_of(job),
             classified=classification(job),
             is_encoded=has_encoded(orjson.loads(job.args)),
