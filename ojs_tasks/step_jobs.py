@@ -26,11 +26,11 @@ from ojs_tasks.server import Snapshot, server
 from ojs_tasks.signatures import Signature, Work
 from ojs_tasks.step_runs import Record, StepRun
 from ojs_tasks.workflow_handle import outcome_of
-from ojs_tasks.workflows import Workflow
 
 R = TypeVar("R")
 Cancel = Literal["with_parent"]
 
+TENANT: Final = "tenant_id"  # in the meta of a parent: its jobs have the same
 LOOK: Final = timedelta(minutes=5)  # for a job that another one replaced: nothing wakes its parent
 SHORTEST, LONGEST = timedelta(seconds=1), timedelta(minutes=1)  # between looks at a workflow
 OVER: Final = frozenset({"done", "job_failed"})  # states of records
@@ -51,7 +51,7 @@ class Child(Generic[R]):
 
     def __init__(self, call: Work[R], name: str | None, cancel: Cancel | None) -> None:
         """Check the call. Raises StepError."""
-        if not isinstance(call, Signature | Workflow):
+        if not isinstance(call, Work):
             raise StepError(f"run_job takes a signature such as handler.s(1), not {call!r}")
         if cancel not in {None, WITH_PARENT}:
             raise StepError(f"cancel is 'with_parent' or None, not {cancel!r}")
@@ -184,7 +184,8 @@ def _flow(steps: StepRun, child: Child[Any], record: Record | None) -> Plan:
 
 def _draft(steps: StepRun, child: Child[Any]) -> dict[str, Any]:
     draft = dict(child.call.body)
-    meta = {**draft.get("meta", {}), PARENT: steps.context.id}
+    inherited = {name: value for name, value in steps.context.meta.items() if name == TENANT}
+    meta = {**inherited, **draft.get("meta", {}), PARENT: steps.context.id}
     if child.cancel:
         meta[CANCEL] = child.cancel
     return {**draft, "id": steps.records[child.name]["job"], "meta": meta}

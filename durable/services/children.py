@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from durable import queries
 from durable.domain.steps import cancelled_with
 from durable.models import Wait
+from jobs.database import on_commit
 from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, State
 from jobs.domain.wire import jsonio
@@ -35,7 +36,7 @@ def follow_ended(ended: Sequence[Transition]) -> None:
             _cancel(job_id, change.tenant, cancelled_with(jsonio.loads(state.encode())))
     woken = [_wake(parent, tenant, parents[parent, tenant]) for parent, tenant in sorted(parents)]
     if any(woken):
-        promote_woken()
+        on_commit(promote_woken)
 
 
 def has_ended(signals: Collection[str], tenant: str) -> bool:

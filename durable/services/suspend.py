@@ -20,12 +20,13 @@ def suspend(wanted: Suspension) -> bool:
     with atomic():
         if (locked := queries.lock(wanted.job_id)) is None:
             return False
-        is_over = has_ended(wanted.signals, locked.tenant) | queries.note_wait(
+        is_over = queries.note_wait(
             {
                 "id": wanted.job_id,
                 "step": wanted.step,
                 "signals": list(wanted.signals),
                 "until": wanted.until,
+                "over": has_ended(wanted.signals, locked.tenant),
             }
         )
         until = datetime.now(UTC) if is_over else wanted.until
