@@ -16,7 +16,6 @@ from typing import Final
 
 import yaml
 
-
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 DEPLOY: Final = ROOT / "deploy"
 PROMETHEUS: Final = DEPLOY / "prometheus"
