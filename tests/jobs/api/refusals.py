@@ -54,6 +54,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "adminChangeJob": {"priority": 5},
     "adminRetryJob": {"override": {}},
     "adminCancelJob": {},
+    "adminRetryFromStep": {"step": "label"},
     "adminPauseQueue": {},
     "adminResumeQueue": {},
     "directWorkers": {"directive": "resume"},

@@ -95,6 +95,7 @@ SCOPES = {
         "adminBulkCancel", "adminBulkRetry", "adminUndoOperation",
         "directWorker", "directWorkers", "adminDeleteWorker", "adminPauseQueue",
         "adminResumeQueue", "adminChangeJob", "adminDeleteJob", "adminRetryJob", "adminCancelJob",
+        "adminRetryFromStep",
         "adminDeleteDeadLetterJob", "adminRetryDeadLetterJob", "adminRetryDeadLetter",
         "setReplayRules", "setMaintenance", "setMaintenanceShort", "createQueue",
         "setQueueConfig", "configureQueue", "setQueueRateLimit", "overrideRateLimit",
