@@ -259,6 +259,7 @@ CHANGES: dict[str, list[Any]] = {
     "DELETE /ojs/v1/admin/jobs/{job_id}": [None],
     "POST /ojs/v1/admin/jobs/{job_id}/retry": [{}],
     "POST /ojs/v1/admin/jobs/{job_id}/cancel": [{}],
+    "POST /ojs/v1/admin/jobs/{job_id}/retry-from-step": [{"step": "approval"}],
     **{
         f"{method} {root}/dead-letter{rest}": bodies
         for root in ("/ojs/v1", "/ojs/v1/admin")
