@@ -14,4 +14,4 @@ class Transition:
     before: int
     after: int
     attempt: int
-    may_have_checkpoint: bool = True
+    may_have_checkpoint: bool = True  # or a parent that waits for it
