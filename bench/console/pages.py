@@ -33,6 +33,8 @@ PLACES: Mapping[str, Mapping[str, str]] = {
     "job_decode": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
     "job_arguments": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
     "job_clone": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
+    "attention_rule": {"": "SELECT 'queue_late'"},
+    "finding": {"": "SELECT max(id::text) FROM ojs_attention_finding"},
     "queue": {"": "SELECT 'queue-1'"},
     "worker": {"": "SELECT worker_id FROM ojs_lease WHERE worker_id IS NOT NULL LIMIT 1"},
     "cron": {"": "SELECT max(id) FROM ojs_cron_entry"},
