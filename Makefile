@@ -74,8 +74,8 @@ dist: $(VENV)/.dev
 
 # the files in deploy/, by the tools of nginx, Caddy, systemd, Prometheus, Kubernetes and Compose
 deploy-check: $(VENV)/.dev
-	tests/deploy/tools.sh .cache/deploy
-	$(BIN)/python -m tests.deploy.check .cache/deploy
+	tests/deploy/tools.sh .deploy-tools
+	$(BIN)/python -m tests.deploy.check .deploy-tools
 
 bench: setup
 	$(BIN)/python -m bench $(ARGS)
@@ -112,4 +112,4 @@ lock:
 	$(COMPILE) --python-version 3.11 --extra docs pyproject.toml -o requirements-docs.lock < requirements-dev.lock
 
 clean:
-	rm -rf $(VENV) .venv313 dist .ojs .ojs-federation .coverage htmlcov .manual .cache
+	rm -rf $(VENV) .venv313 .deploy-tools dist .ojs .ojs-federation .coverage htmlcov .manual .cache

@@ -145,13 +145,14 @@ def check_prometheus(tools: Tools, work: Path) -> None:
 
 
 def check_image(tools: Tools, work: Path) -> None:
-    """Run the image's build steps on what git tracks, then its programs, which write nothing there."""
+    """Run the image's build steps on what git tracks, then its programs: they write nothing."""
     source, target = work / "source", work / "ojs"
     source.mkdir()
     archive = work / "source.tar"
     tools.run("git", "archive", "--output", archive, "HEAD")
     tools.run("tar", "--extract", "--file", archive, "--directory", source)
-    tools.run(source / "deploy/container/build.sh", source, target, folder=work)
+    script = source / "deploy" / "container" / "build.sh"
+    tools.run("env", f"PYTHON={sys.executable}", script, source, target, folder=work)
     build = ("env", "OJS_BUILD=true", "PYTHONDONTWRITEBYTECODE=1", "HOME=/nonexistent")
     installed = set(target.rglob("*"))
     for command in (
@@ -177,12 +178,17 @@ CHECKS: Final[tuple[tuple[str, Callable[[Tools, Path], None]], ...]] = (
 )
 
 
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 def results(tools: Tools) -> Iterator[bool]:
     """Run each check, print its result, and yield whether it may stand."""
     for tool, check in CHECKS:
         label = f"{check.__name__.removeprefix('check_')} ({tool})"
         if tools.lacks(tool):
-            print(f"MISSING  {label}", flush=True)
+            _say(f"MISSING  {label}")
             yield not os.environ.get("CI")
             continue
         start = monotonic()
@@ -190,10 +196,10 @@ def results(tools: Tools) -> Iterator[bool]:
             try:
                 check(tools, Path(work))
             except Failed as problem:
-                print(f"FAILED   {label}\n{problem}", flush=True)
+                _say(f"FAILED   {label}\n{problem}")
                 yield False
             else:
-                print(f"passed   {label} {monotonic() - start:.1f} s", flush=True)
+                _say(f"passed   {label} {monotonic() - start:.1f} s")
                 yield True
 
 
