@@ -24,7 +24,7 @@ async def think(notes: list[str]) -> dict[str, Any]:
 
 
 async def act(tool: str, text: str) -> str:
-    """Use a tool, and return what the agent notes about it."""
+    """Use a tool, and return the note about it."""
     if tool == "search":
         return f"found: the answer to {text}"
     outbox.append(text)

@@ -62,12 +62,12 @@ def refusal() -> str | None:
     try:
         answer = step.wait_for("approval", timeout=timedelta(days=3))
     except SignalTimeout:
-        return "nobody approved it"
+        return "no approval in time"
     return None if answer["approved"] else str(answer["reason"])
 
 
 def compensated(undo: list[tuple[str, Callable[[Any], None], Any]], reason: str) -> dict[str, str]:
-    """Undo what was done, the latest first; each is a step, too."""
+    """Undo all effects, the latest first; each is a step, too."""
     for name, function, argument in reversed(undo):
         step(name, function, argument, retry={"max_attempts": 50})
     return {"state": "refused", "reason": reason}

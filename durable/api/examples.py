@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from jobs.api.examples import ACTIVE, WORKER, Example
+from jobs.api.examples import ACTIVE, AVAILABLE, WORKER, Example
 
 JOB: Final = {"job_id": ACTIVE}
 STATE: Final = Example({"state": {"page": 5}, "worker_id": WORKER}, path=JOB)
@@ -14,6 +14,6 @@ EXAMPLES: Final[Mapping[str, Example]] = {
     "deleteCheckpoint": Example(path=JOB),
     "listSignals": Example(path=JOB),
     "sendSignal": Example({"payload": {"by": "ada"}}, path={**JOB, "name": "approved"}),
-    "adminRetryFromStep": Example({"step": "label"}, path=JOB),
+    "adminRetryFromStep": Example({"step": "label"}, path={"job_id": AVAILABLE}),
     "suspendJob": Example({"step": "approval", "signals": ["approved"]}, path=JOB),
 }

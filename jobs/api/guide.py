@@ -58,7 +58,8 @@ class Section(NamedTuple):
 # in the order in which a reader needs them
 SECTIONS: Final = (
     Section("Jobs", "Enqueue, read, change, cancel, follow jobs. Start with `POST /ojs/v1/jobs`.",
-            ("jobs", "bulk", "progress", "checkpoints", "signals", "unique", "explain",
+            ("jobs", "bulk", "progress", "checkpoints", "signals", "steps",
+             "unique", "explain",
              "admin_bulk", "operations")),
     Section("Workers", "Fetch, acknowledge and fail jobs; heartbeats, registration, directives.",
             ("workers",)),

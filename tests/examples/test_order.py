@@ -21,7 +21,7 @@ UNDONE = [*BOUGHT, "refund payment-7", "release stock-7"]
         (2000, {"approved": True}, {"state": "shipped", "label": "label-7"}, [*BOUGHT, "ship 7"]),
         (2000, {"approved": False, "reason": "fraud"}, {"state": "refused", "reason": "fraud"},
          UNDONE),
-        (2000, None, {"state": "refused", "reason": "nobody approved it"}, UNDONE),
+        (2000, None, {"state": "refused", "reason": "no approval in time"}, UNDONE),
         (9000, None, {"state": "refused", "reason": "no cover"},
          ["reserve 7", "charge 7 9000", "release stock-7"]),
     ],

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ojs_tasks import JobFailed, WorkflowFailed, chain, current_job, get, group, job, step
+from ojs_tasks.handlers import Handler
 from ojs_tasks.step_runs import StepRun
 from ojs_tasks.testing import enqueued, make_due, run_available, run_now
 from tests.ojs_tasks.testing.conftest import place
@@ -22,7 +23,7 @@ def recorded(place: str) -> None:
     calls.clear()
 
 
-def child_of_tests(**terms: Any) -> Any:
+def child_of_tests(**terms: Any) -> Handler[[int], int]:
     """Make the handler of the children."""
 
     @job("tests.child", **terms)

@@ -58,6 +58,8 @@ def things(store: None) -> dict[str, str]:
         )  # fmt: skip
     answer(send("POST", "workers/register", {"worker_id": WORKER}))
     answer(send("PUT", f"jobs/{ACTIVE}/progress", {"progress": 0.1}))
+    steps = {"__steps": {"label": {"state": "done", "result": "label-7"}}}
+    answer(send("PUT", f"jobs/{AVAILABLE}/checkpoint", {"state": steps}))
     schedule = {"name": "nightly-report", "expression": "0 3 * * *", "type": "report.render"}
     answer(send("POST", "cron", schedule), 201)
     answer(send("PUT", "admin/pools/mailers", {"queues": ["mail"]}), 201)
