@@ -11,7 +11,7 @@ ARGS ?=
 DEV = --extra all --extra dev
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run demo-federation test lint types licences dist bench bench-against bench-console bench-scale screenshots fairness faults lock \
+.PHONY: setup run demo-federation test lint types licences dist deploy-check bench bench-against bench-console bench-scale screenshots fairness faults lock \
 	dev docs docs-serve clean
 
 setup: $(VENV)/.installed
@@ -71,6 +71,11 @@ licences: $(VENV)/.dev
 # wheel and sdist in dist/, checked: contents, metadata, and two builds that are equal byte by byte
 dist: $(VENV)/.dev
 	$(BIN)/python -m tests.package.dist
+
+# the files in deploy/, by the tools of nginx, Caddy, systemd, Prometheus, Kubernetes and Compose
+deploy-check: $(VENV)/.dev
+	tests/deploy/tools.sh .cache/deploy
+	$(BIN)/python -m tests.deploy.check .cache/deploy
 
 bench: setup
 	$(BIN)/python -m bench $(ARGS)

@@ -68,14 +68,19 @@ def items(request: HttpRequest, found: Iterable["Shown"], tenant: str | None) ->
         Item(
             one,
             reverse("ojs_console:finding", args=[one.id]) if one.id else "",
-            () if tenant and one.hit.tenant != tenant else tuple(_buttons(request, one)),
+            () if tenant and one.hit.tenant != tenant else buttons(request, one.remedies),
         )
         for one in found
     ]
 
 
-def _buttons(request: HttpRequest, one: "Shown") -> Iterator[Button]:
-    for remedy in one.remedies:
+def buttons(request: HttpRequest, remedies: Iterable["Remedy"]) -> tuple[Button, ...]:
+    """Return the remedies that the user may use."""
+    return tuple(_buttons(request, remedies))
+
+
+def _buttons(request: HttpRequest, remedies: Iterable["Remedy"]) -> Iterator[Button]:
+    for remedy in remedies:
         if found := _action(request, remedy) if remedy.action else _link(request, remedy):
             yield found
 

@@ -1,12 +1,15 @@
-"""Timelines as bars: the attempts of a job, the steps of a workflow."""
+"""Timelines as bars: the attempts and stored steps of a job, the steps of a workflow."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.template.defaultfilters import filesizeformat
+
 from console.story import Attempt
 from console.times import span
+from durable.domain.steps import StoredStep
 from workflows.domain.rows import StepRow
 
 ROWS: Final = 60  # of a timeline, at most
@@ -19,6 +22,19 @@ DISTANCES_MS: Final = (
     *(part * HOUR for part in (1, 2, 4, 6, 12)),
     *(part * DAY for part in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)),
 )  # between ticks
+TONES: Final = {
+    "done": "completed",
+    "version": "completed",
+    "failed": "failed",
+    "retrying": "retryable",
+    "sleeping": "scheduled",
+    "waiting": "scheduled",
+    "timed_out": "discarded",
+    "job_failed": "failed",
+}  # of stored steps
+WAITING: Final = frozenset(
+    {"retrying", "sleeping", "waiting", "starting", "running"}
+)  # states of stored steps
 LEAST: Final = 0.4  # percent: the width of the shortest bar
 
 
@@ -111,6 +127,34 @@ def _step(step: StepRow, state: str, ends: dict[int, datetime | None], now: date
     words = f"took {span(took)}" if step.finished_at else f"for {span(took)} until now"
     parts.append((state, words, began, ended))
     return _Row(step.name, state, parts, step.job_id, step.child_id)
+
+
+def of_stored_steps(steps: Sequence[StoredStep], now: datetime) -> Timeline | None:
+    """Return the timeline of the steps that a job has stored; None without one."""
+    rows = [_stored(one, one.since, now) for one in steps if one.since is not None]
+    return _timeline(rows[-ROWS:], len(rows))
+
+
+def _stored(one: StoredStep, since: datetime, now: datetime) -> _Row:
+    is_waiting = one.state in WAITING
+    ended = max(since, now if is_waiting else one.at or since)
+    took = (ended - since).total_seconds() * 1000
+    facts = [f"for {span(took)} until now" if is_waiting else f"took {span(took)}"]
+    if one.attempts is not None and one.attempts > 1:
+        facts.append(f"{one.attempts} attempts")
+    if one.bytes is not None and one.state == "done":
+        facts.append(f"result {filesizeformat(one.bytes)}")
+    if one.signal is not None:
+        facts.append(f"signal {one.signal!r}")
+    if is_waiting and one.until is not None:
+        left = (one.until - now).total_seconds() * 1000
+        facts.append(f"at most {span(left)} longer" if left > 0 else "its time is over")
+    if one.error is not None:
+        facts.append(one.error)
+    if one.is_orphan:
+        facts.append("the code no longer asks for it")
+    tone, words = TONES.get(one.state, "active"), ", ".join(facts)
+    return _Row(one.name, one.state.replace("_", " "), [(tone, words, since, ended)], one.job)
 
 
 def _timeline(rows: Sequence[_Row], number: int) -> Timeline | None:

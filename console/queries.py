@@ -256,3 +256,25 @@ class Replica(NamedTuple):
 def replicas() -> list[Replica]:
     """Read the replicas."""
     return [Replica(*row) for row in _rows("replicas", {})]
+
+
+def why_example(
+    *,
+    queues: Sequence[str] | None = None,
+    tenant: str | None = None,
+    job_type: str | None = None,
+    lanes: int = 500,
+    looked: int = 1,
+) -> str | None:
+    """Return the id of an available job that stands for those of its subject; None: none waits."""
+    found = _rows(
+        "why_example",
+        {
+            "queues": None if queues is None else list(queues),
+            "tenant": tenant,
+            "type": job_type,
+            "lanes": lanes,
+            "looked": looked,
+        },
+    )
+    return found[0][0] if found else None

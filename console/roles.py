@@ -32,6 +32,7 @@ class Role(IntEnum):
 OURS: Final = (
     "ojs_jobs", "ojs_tenancy", "ojs_scheduling", "ojs_versioning", "ojs_federation",
     "ojs_workflows", "ojs_webhooks", "ojs_console", "ojs_attention",
+    "ojs_encryption",
 )  # fmt: skip
 OTHERS: Final = ("auth",)  # of users, for admins
 

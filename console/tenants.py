@@ -199,7 +199,8 @@ class TenantLine:
             entitled = "" if self.due is None else f", entitled to {self.due:.0%}"
             yield f"{self.got:.0%} of all starts{entitled}"
         for use in self.reached:
-            yield f"{use.held} of {use.most} {use.words}: limit reached"
+            used = f"{use.held} of {use.most} {use.words}: limit reached"
+            yield used if use.most else f"limit of 0 {use.words}"
 
 
 def in_words(signal: Signal) -> str:

@@ -1,24 +1,29 @@
 """The hooks of durable execution into the core."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from typing_extensions import override
 
 from durable.services import checkpoints
+from durable.services.children import follow_ended
 from durable.services.explain import explain
 from durable.services.resume import facts, resume
 from durable.services.signals import send_checked
 from durable.services.suspend import suspend_all
 from durable.services.sweep import Sweeper
 from durable.services.transfer import arrived, portable
+from jobs.domain.access.caller import Caller
 from jobs.domain.dispatch.gates import Gate
+from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.job import Job
 from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, TERMINAL
 from jobs.extensions import (
     CheckpointFacts,
     CheckpointHooks,
+    EnqueueHooks,
     Facts,
     Loop,
     OperationsHooks,
@@ -26,6 +31,7 @@ from jobs.extensions import (
     TransitionHooks,
 )
 from jobs.extensions.checkpoints import Kept
+from ojs_tasks.children import PARENT
 from ojs_tasks.worker.ports import Suspend as Suspension
 
 ENDED = frozenset(CODES[state] for state in TERMINAL)
@@ -34,8 +40,13 @@ TABLES = ("ojs_checkpoint", "ojs_signal", "ojs_wait")
 sweeper = Sweeper()
 
 
-class Durable(CheckpointHooks, TransitionHooks, ReportHooks, OperationsHooks):
+class Durable(EnqueueHooks, CheckpointHooks, TransitionHooks, ReportHooks, OperationsHooks):
     """Checkpoints and signals; jobs without them cost no statement."""
+
+    @override
+    def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft | None:
+        """Follow a job that a step of another one started: its end wakes the other one."""
+        return replace(draft, watched=True) if PARENT in draft.meta else draft
 
     @override
     def resume(self, jobs: Sequence[Job]) -> Mapping[str, str]:
@@ -86,9 +97,15 @@ class Durable(CheckpointHooks, TransitionHooks, ReportHooks, OperationsHooks):
 
     @override
     def observe(self, transitions: Sequence[Transition]) -> None:
-        """Delete the checkpoints of jobs that ended, unless they are in the dead letter."""
-        if ended := [change.job_id for change in transitions if change.after in ENDED]:
-            checkpoints.forget_ended(ended)
+        """Delete the checkpoints of jobs that ended, unless they are in the dead letter.
+
+        Their parents wake, and their children are cancelled that are to end with them.
+        """
+        ended = [
+            change for change in transitions if change.after in ENDED and change.may_have_checkpoint
+        ]
+        if ended:
+            follow_ended(ended)
 
     @override
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from jobs.domain.access.permits import SUPERUSER, Permit, Role, Tenants
-from jobs.permits import ENQUEUE, FETCH, READ
+from jobs.permits import ADMIN_WRITE, ENQUEUE, FETCH, READ
 
 PERMITS: Final = (
     Permit(
@@ -16,7 +16,15 @@ PERMITS: Final = (
     ),
     Permit(
         "checkpoints.seed", Role.OPERATOR, ("ojs_jobs.add_job",), Tenants.OWN,
-        api={ENQUEUE: "saveCheckpoint?waiting sendSignal"},
+        api={ENQUEUE: "saveCheckpoint?waiting"},
+    ),
+    Permit(
+        "signals.send", Role.OPERATOR, ("ojs_jobs.add_job",), Tenants.OWN,
+        api={ENQUEUE: "sendSignal"},
+    ),
+    Permit(
+        "steps.retry", Role.OPERATOR, ("ojs_jobs.change_job",), Tenants.OWN,
+        api={ADMIN_WRITE: "adminRetryFromStep"},
     ),
     Permit(
         "checkpoints.delete", Role.OPERATOR, ("ojs_jobs.change_job",), Tenants.OWN,

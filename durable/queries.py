@@ -26,10 +26,21 @@ def save(params: Mapping[str, Any]) -> Saved | None:
     return Saved(*rows[0][:4]) if rows else None
 
 
-def drop(ids: Collection[str], *, ended: bool = False, only_state: bool = False) -> list[str]:
-    """Delete checkpoints, signals and waits; return the jobs that had a checkpoint."""
+class Dropped(NamedTuple):
+    """A job that had a checkpoint, or that ended and has a parent.
+
+    `state` is the checkpoint of an ended job with steps that are cancelled with it.
+    """
+
+    job_id: str
+    state: str | None
+    parent: str | None
+
+
+def drop(ids: Collection[str], *, ended: bool = False, only_state: bool = False) -> list[Dropped]:
+    """Delete checkpoints, signals and waits; parameters as named in `sql/drop.sql`."""
     given = {"ids": list(ids), "ended": ended, "only_state": only_state}
-    return [str(row[0]) for row in _rows("drop", given)]
+    return [Dropped(str(row[0]), row[1], row[2]) for row in _rows("drop", given)]
 
 
 class Swept(NamedTuple):
@@ -58,6 +69,11 @@ def lock(job_id: str) -> Locked | None:
     """Lock a job's row for the transaction of the caller."""
     rows = _rows("lock", {"id": job_id})
     return Locked(*rows[0]) if rows else None
+
+
+def hold(job_id: str) -> None:
+    """Lock the row with which a job waits, for the transaction of the caller."""
+    _rows("hold", {"id": job_id})
 
 
 class Sent(NamedTuple):

@@ -89,9 +89,11 @@ class StepRun:
     # --- records
 
     def put(self, name: str, **members: Any) -> None:
-        """Replace the record of a step."""
-        at = datetime.now(UTC).isoformat()
-        self.records[name] = {**members, "at": at}
+        """Replace the record of a step; `since` is when a step began that was stored before."""
+        kept = {"at": datetime.now(UTC).isoformat()}
+        if (earlier := self.records.get(name)) is not None:
+            kept["since"] = earlier.get("since") or _began(earlier)
+        self.records[name] = {**members, **kept}
 
     def is_due(self, name: str, record: Record) -> bool:
         """Return whether the time of a step that waits is over."""
@@ -198,6 +200,11 @@ def _naming(about: str) -> Iterator[None]:
 def is_final(problem: BaseException) -> bool:
     """Return whether a policy of steps leaves an exception to the policy of the job."""
     return isinstance(problem, Retry) or getattr(problem, "code", None) in ENDS
+
+
+def _began(record: Record) -> str:
+    took = timedelta(milliseconds=record.get("ms", 0))
+    return (datetime.fromisoformat(record["at"]) - took).isoformat()
 
 
 def until_of(record: Record) -> datetime:

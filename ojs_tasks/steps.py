@@ -16,6 +16,8 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar, Unpack, overload
 from ojs_tasks.documents import dumps, loads
 from ojs_tasks.exceptions import SignalTimeout, StepError
 from ojs_tasks.handlers import Handler, is_async
+from ojs_tasks.signatures import Work
+from ojs_tasks.step_jobs import Cancel, Child, arun, run
 from ojs_tasks.step_runs import (
     FOREVER,
     MESSAGE,
@@ -125,6 +127,25 @@ class Step:
         if is_new is None:
             raise run.suspension(name, until_of(run.records[name]), (wanted,))
         return _payload(run.records[name])
+
+    def run_job(self, call: Work[T], *, name: str | None = None, cancel: Cancel | None = None) -> T:
+        """Start a job or a workflow, and return its result; end the attempt until it has one.
+
+        The step has the name of the type, or of the workflow, unless `name` names another. With
+        `cancel="with_parent"` the cancel of this job cancels the started one. Raises JobFailed or
+        WorkflowFailed, also in later attempts. In a coroutine `arun_job` is the same for type
+        checkers.
+        """
+        steps, child = current_run(), Child(call, name, cancel)
+        if _is_on_loop():
+            return arun(steps, child)  # type: ignore[return-value]  # see `arun_job`
+        return run(steps, child)
+
+    async def arun_job(
+        self, call: Work[T], *, name: str | None = None, cancel: Cancel | None = None
+    ) -> T:
+        """Start a job or a workflow as `run_job` does, from a coroutine."""
+        return await arun(current_run(), Child(call, name, cancel))
 
     def version(self, name: str, minimum: int, maximum: int) -> Any:
         """Return the version of the code that this run follows here, from minimum to maximum.

@@ -113,6 +113,11 @@ class WorkflowHandle(Handle[WorkflowSnapshot], Generic[R]):
         raise _failure(shown)
 
 
+def outcome_of(shown: WorkflowSnapshot) -> Any:
+    """Return the result of an ended workflow that was read with results. Raises WorkflowFailed."""
+    return WorkflowHandle[Any](shown)._outcome(shown)
+
+
 def _failure(shown: WorkflowSnapshot) -> WorkflowFailed:
     kind = WorkflowCancelled if shown.state == "cancelled" else WorkflowFailed
     found = shown.failed_step

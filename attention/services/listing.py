@@ -13,7 +13,7 @@ from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject, Now
 from django.utils import timezone
 
-from attention.domain.rule import Hit, Rule, Severity
+from attention.domain.rule import Hit, Rule, Severity, Subject
 from attention.models import Finding, Look, Mute
 from attention.rules import BY_ID, RULES, installed
 from attention.services.look import evaluate
@@ -60,6 +60,21 @@ def earlier(shown: Shown, tenant: str | None, limit: int = 20) -> list[Shown]:
     """Return the other findings of the same rule and subject, latest first."""
     rows = _visible(tenant).filter(rule=shown.rule.id, subject=shown.hit.subject)
     return [_shown(row, tenant) for row in rows.exclude(id=shown.id).order_by("-since")[:limit]]
+
+
+def about(kind: Subject, name: str, tenant: str | None, limit: int = 10) -> list[Shown]:
+    """Return the open findings about one subject that are not muted, worst first; one statement."""
+    rules = [rule.id for rule in RULES if rule.subject is kind]
+    rows = _visible(tenant).filter(rule__in=rules, ended_at=None, muted__isnull=True)
+    if kind is Subject.QUEUE:  # the subject of a rule may be a queue of one pool
+        rows = rows.filter(Q(subject=name) | Q(facts__queue=name))
+    elif kind is Subject.WORKFLOW:  # a finding is about all workflows of a name
+        rows = rows.filter(Q(facts__workflow=name))
+    else:
+        rows = rows.filter(subject=name)
+    return [
+        _shown(row, tenant) for row in rows.order_by("-severity", "-jobs", "since", "id")[:limit]
+    ]
 
 
 def looked_at() -> datetime | None:

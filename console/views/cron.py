@@ -6,9 +6,13 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from attention.domain.rule import Subject
 from console import cron
 from console.callers import caller_of
+from console.templatetags.ojs import cron_reason
 from console.views.base import PageView
+from console.why import subjects
+from console.why.statements import statements
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.states import state_of
 from scheduling.api.cron_codec import decode_definition
@@ -57,13 +61,21 @@ class CronDetail(PageView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the schedule and its history."""
         entry = _entry(kwargs["pk"], self.request)
+        runs = history(entry, EXECUTIONS)
+        missing = cron_reason(runs[0].run.reason) if runs else ""
         return super().get_context_data(
             entry=entry,
+            why_here=statements(
+                self.request,
+                subjects.of_schedule(entry, runs, missing, self.tenant),
+                Subject.SCHEDULE,
+                str(entry.pk),
+            ),
             words=describe(entry.expression),
             coming=upcoming(entry, NEXT_RUNS),
             executions=[
                 (one.run, one.job, state_of(one.job.state).value if one.job else None)
-                for one in history(entry, EXECUTIONS)
+                for one in runs
             ],
             title=entry.name,
             **kwargs,

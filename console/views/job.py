@@ -5,9 +5,12 @@ from typing import Any
 import orjson
 from django.utils import timezone
 
+from attention.domain.rule import Subject
 from console import gantt
 from console.one_job import OfOneJob
 from console.story import attempts, steps
+from console.why.gates import causes_of_job
+from console.why.statements import statements
 from jobs.api.wire.job_codec import encode_job
 from jobs.domain.access.classified import classification
 from jobs.domain.job import Job
@@ -20,6 +23,7 @@ from ojs_tasks.codecs.payload import has_encoded
 from ojs_tasks.installed import has_app
 
 ACTS, NAMED = 20, 8  # entries of the audit log, steps of a workflow before this step
+NAMED_STEPS = 500  # stored steps that a form offers
 
 
 class JobDetail(OfOneJob):
@@ -33,6 +37,7 @@ class JobDetail(OfOneJob):
         timeline, is_longer = steps(job)
         state = state_of(job.state)
         tried = attempts(job, timeline)
+        why = explain(job, self.tenant)
         return super().get_context_data(
             job=job,
             state=state.value,
@@ -46,13 +51,37 @@ class JobDetail(OfOneJob):
             bars=gantt.of_attempts(tried, timezone.now()),
             acts=done_to(job.id, "job", limit=ACTS),
             progress=progress_of(job),
-            why=explain(job, self.tenant),
+            why=why,
+            why_here=statements(
+                self.request,
+                causes_of_job(job, why.gates),
+                Subject.WORKER if state is State.ACTIVE and job.worker_id else None,
+                job.worker_id or "",
+            ),
             workflow=_place_of(job),
+            **_stored_of(job),
             classified=classification(job),
             is_encoded=has_encoded(orjson.loads(job.args)),
             envelope=orjson.dumps(encode_job(job)),
             title=f"{job.type} {job.id[-12:]}",
         )
+
+
+def _stored_of(job: Job) -> dict[str, Any]:
+    """Return the steps that a job has stored; a classified job shows none of them."""
+    if not has_app("durable"):
+        return {}
+    from durable.services.steps import RETRIED, stored_steps  # noqa: PLC0415 - may be absent
+
+    state = state_of(job.state)
+    steps = [] if classification(job) else stored_steps(job)
+    return {
+        "can_signal": state not in TERMINAL,
+        "signals": sorted({one.signal for one in steps if one.signal and one.state == "waiting"}),
+        "stored": gantt.of_stored_steps(steps, timezone.now()),
+        "retried_from": [one.name for one in steps[-NAMED_STEPS:]] if state in RETRIED else [],
+        "hides_steps": job.is_checkpointed and bool(classification(job)),
+    }
 
 
 def _place_of(job: Job) -> Any:

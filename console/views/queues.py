@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from attention.domain.rule import Subject as FindingSubject
 from console import tasks
 from console.access import may
 from console.actions.queues import PURGED
@@ -16,6 +17,8 @@ from console.chart import chart
 from console.marks import Subject
 from console.queue_forms import QueueForm, fields_of
 from console.views.base import PageView
+from console.why import subjects
+from console.why.statements import statements
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.lanes.queues import STRATEGIES
 from jobs.domain.states import WAITING
@@ -78,6 +81,12 @@ class QueueDetail(PageView):
                 "config": orjson.dumps(found.config, option=orjson.OPT_INDENT_2).decode(),
                 "fields": fields_of(found.config),
                 "strategies": STRATEGIES,
+                "why_here": statements(
+                    self.request,
+                    subjects.of_queue(name, found.paused_at, self.tenant),
+                    FindingSubject.QUEUE,
+                    name,
+                ),
                 "states": [(state, found.jobs[state], state in WAITING) for state in PURGED],
                 "entries": done_to(name, "queue", limit=ENTRIES) if may_audit else None,
                 "operations": None if self.tenant else tasks.operations(),

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from attention.domain.rule import Subject as FindingSubject
 from console.access import may
 from console.callers import caller_of
 from console.chart import Known, chart
@@ -13,6 +14,8 @@ from console.marks import Subject
 from console.queries_over_time import Change
 from console.tenants import MINUTES, Detail, TenantFilter, detail, left, line_of, page
 from console.views.base import PageView
+from console.why import subjects
+from console.why.statements import statements
 from jobs.domain.errors import NotFound, OJSError
 from jobs.models import Audit
 from jobs.services.audit.audit import done_to
@@ -70,6 +73,9 @@ class TenantDetail(PageView):
                 detail=found,
                 chart=chart(request, Subject(tenant=name), _known(found, entries)),
                 entries=entries,
+                why_here=statements(
+                    request, subjects.of_tenant(line, self.tenant), FindingSubject.TENANT, name
+                ),
                 policy=said(line.row),
                 is_kept=line.row.id == conf().default or line.row.source == "static",
                 minutes=MINUTES,

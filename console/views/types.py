@@ -5,12 +5,15 @@ from typing import Any
 from django.http import Http404
 from django.utils import timezone
 
+from attention.domain.rule import Subject as FindingSubject
 from console import queries_over_time, ranges, types
 from console.access import may
 from console.chart import chart
 from console.marks import Subject
 from console.queries_over_time import QueueCounts, TypeCounts
 from console.views.base import PageView
+from console.why import subjects
+from console.why.statements import statements
 from jobs.domain.wire.bounds import MAX_TYPE
 from jobs.domain.wire.names import TYPE_PATTERN
 from ojs_tasks.installed import has_app
@@ -72,6 +75,9 @@ class TypeDetail(PageView):
             spreads=[*found.spreads, *types.all_time(durations)],
             errors=queries_over_time.type_errors(name, FAILED_LOOKED, ERRORS),
             versions=versions if may(self.request, "routing.see") else None,
+            why_here=statements(
+                self.request, subjects.of_type(name, names, self.tenant), FindingSubject.TYPE, name
+            ),
             accepting=self._accepting(name, names, versions),
             title=name,
             **kwargs,

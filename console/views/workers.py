@@ -7,8 +7,11 @@ from urllib.parse import urlencode
 import orjson
 from django.http import Http404
 
+from attention.domain.rule import Subject
 from console import queries
 from console.views.base import PageView
+from console.why import subjects
+from console.why.statements import statements
 from jobs.domain.errors import NotFound
 from jobs.models import Worker
 from jobs.services.operate.maintenance import maintenance
@@ -79,6 +82,7 @@ class WorkerDetail(PageView):
             labels=labels,
             memory=_memory(labels),
             declaration=declared,
+            why_here=statements(self.request, subjects.of_worker(found), Subject.WORKER, name),
             title=name,
             **kwargs,
         )

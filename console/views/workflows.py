@@ -8,9 +8,12 @@ import orjson
 from django.http import Http404
 from django.utils import timezone
 
+from attention.domain.rule import Subject
 from console import gantt
 from console.graph import draw, shown_state
 from console.views.base import PageView
+from console.why import subjects
+from console.why.statements import statements
 from jobs.domain.errors import NotFound
 from jobs.domain.wire.ids import is_id
 from workflows.domain.kinds import FAILURES, FLOW_NAMES, Callback, FlowState, StepState, kind_of
@@ -98,6 +101,12 @@ class WorkflowDetail(PageView):
             is_longer=len(whole.steps) > LISTED,
             began=min((step.started_at for step in whole.steps if step.started_at), default=None),
             errors=[(step, orjson.loads(step.error)) for step in failed[:20] if step.error],
+            why_here=statements(
+                self.request,
+                subjects.of_workflow(whole, self.tenant),
+                Subject.WORKFLOW,
+                whole.row.id,
+            ),
             can_cancel=flow.state == "running" and whole.row.parent_id is None,
             title=flow.title,
         )

@@ -14,5 +14,6 @@ EXAMPLES: Final[Mapping[str, Example]] = {
     "deleteCheckpoint": Example(path=JOB),
     "listSignals": Example(path=JOB),
     "sendSignal": Example({"payload": {"by": "ada"}}, path={**JOB, "name": "approved"}),
+    "adminRetryFromStep": Example({"step": "label"}, path=JOB),
     "suspendJob": Example({"step": "approval", "signals": ["approved"]}, path=JOB),
 }

@@ -133,11 +133,6 @@ def forget(job_ids: Collection[str]) -> None:
     queries.drop(job_ids)
 
 
-def forget_ended(job_ids: Collection[str]) -> None:
-    """Delete the checkpoints of jobs that ended outside of the dead letter."""
-    queries.drop(job_ids, ended=True)
-
-
 def replace_state(job_id: str, state: str, sequence: int) -> None:
     """Replace the state of a waiting job's checkpoint. Raises Conflict if it has changed."""
     with atomic():

@@ -4,6 +4,7 @@ from durable.services.suspend import wait_of
 from jobs.domain.dispatch.gates import Gate, GateState
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
+from ojs_tasks.children import ENDED
 
 
 def explain(job: Job) -> list[Gate]:
@@ -12,6 +13,12 @@ def explain(job: Job) -> list[Gate]:
         return []
     message = f"Step {wait.step!r} waits until the given time."
     if wait.signals:
-        named = " or ".join(repr(name) for name in wait.signals)
-        message = f"Step {wait.step!r} waits for the signal {named}, at most until the given time."
+        named = " or ".join(_named(name) for name in wait.signals)
+        message = f"Step {wait.step!r} waits for {named}, at most until the given time."
     return [Gate("step", GateState.CLOSED, message, wait.step, since=wait.since, until=wait.until)]
+
+
+def _named(signal: str) -> str:
+    if signal.startswith(ENDED):
+        return f"the end of job {signal.removeprefix(ENDED)}"
+    return f"the signal {signal!r}"

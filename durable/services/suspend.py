@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from durable import queries
 from durable.models import Wait
+from durable.services.children import has_ended
 from jobs.database import atomic
 from jobs.services.outcome import suspend as attempts
 from ojs_tasks.worker.ports import Suspend as Suspension
@@ -17,7 +18,7 @@ def suspend(wanted: Suspension) -> bool:
     Locks: the job's row, so that a signal that comes meanwhile sees the wait; then the lease.
     """
     with atomic():
-        if queries.lock(wanted.job_id) is None:
+        if (locked := queries.lock(wanted.job_id)) is None:
             return False
         is_over = queries.note_wait(
             {
@@ -25,6 +26,7 @@ def suspend(wanted: Suspension) -> bool:
                 "step": wanted.step,
                 "signals": list(wanted.signals),
                 "until": wanted.until,
+                "over": has_ended(wanted.signals, locked.tenant),
             }
         )
         until = datetime.now(UTC) if is_over else wanted.until

@@ -55,6 +55,7 @@ class Completed(NamedTuple):
     tenant: str
     attempt: int
     finished_at: datetime
+    has_checkpoint: bool | None = None  # of a watched job
 
 
 def complete(
@@ -94,7 +95,7 @@ def _only(ack: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _completed(rows: Sequence[Any]) -> tuple[list[Completed], list[str]]:
-    done = [Completed(row[0], *row[1:6]) for row in rows if row[1] is not None]
+    done = [Completed(row[0], *row[1:7]) for row in rows if row[1] is not None]
     return done, [row[0] for row in rows if row[1] is None]
 
 

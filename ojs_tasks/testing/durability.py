@@ -46,6 +46,10 @@ class Durability:
         self._sent += 1
         kept = json.loads(json.dumps(payload))
         self.signals.append({"id": self._sent, "name": name, "payload": kept})
+        return self.wake(name)
+
+    def wake(self, name: str) -> bool:
+        """Note that what a wait names has come; returns whether the job waits for it."""
         self.is_woken = self.wait is not None and name in self.wait.signals
         return self.is_woken
 

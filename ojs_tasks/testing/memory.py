@@ -212,6 +212,16 @@ class Memory:
         if job.snapshot.has_ended:
             error = job.errors[-1] if job.errors else None
             self._flows.note_end(job.id, job.state, job.result, error)
+            if (parent := self._jobs.get(job.parent or "")) is not None:
+                parent.note_child(job.id)
+            if job.state == "cancelled":
+                self._cancel_children(job)
+
+    def _cancel_children(self, job: MemoryJob) -> None:
+        theirs = [one for one in self._jobs.values() if one.parent == job.id]
+        for one in theirs:
+            if one.ends_with_parent and not one.snapshot.has_ended:
+                self.cancel(one.id)
 
     def _job(self, job_id: str) -> MemoryJob:
         if job_id not in self._jobs:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from uuid import uuid4
 
 from ojs_tasks import documents
+from ojs_tasks.children import CANCEL, ENDED, PARENT, WITH_PARENT
 from ojs_tasks.context import Context, Report
 from ojs_tasks.exceptions import Refused
 from ojs_tasks.server import Snapshot
@@ -160,6 +161,22 @@ class MemoryJob:
     def signal(self, name: str, payload: Any) -> None:
         """Keep a signal, and become available if the job waits for it."""
         if self.durability.send(name, payload) and self.state == "scheduled":
+            self.state = "available"
+
+    @property
+    def parent(self) -> str | None:
+        """The job whose step started this one."""
+        found: str | None = (self.draft.get("meta") or {}).get(PARENT)
+        return found
+
+    @property
+    def ends_with_parent(self) -> bool:
+        """Whether the cancel of its parent cancels this job."""
+        return (self.draft.get("meta") or {}).get(CANCEL) == WITH_PARENT
+
+    def note_child(self, job_id: str) -> None:
+        """Become available if a step waits for the end of this other job."""
+        if self.durability.wake(f"{ENDED}{job_id}") and self.state == "scheduled":
             self.state = "available"
 
     # --- the `Reporter` of its attempts

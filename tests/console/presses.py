@@ -286,6 +286,12 @@ ACTS: dict[str, Press] = {
     "routing-delete": Press(_rules, "Remove rules"),
     "attention-mute": Press(_found, "Mute", _reasoned, asks=False),
     "attention-unmute": Press(lambda: _found(is_muted=True), "Unmute mail"),
+    "send-signal": Press(
+        _at(made.stepped, JOB), "Send the signal", _opened("#send-signal", name="approved"), False
+    ),
+    "retry-from-step": Press(
+        _at(made.stepped, JOB), "Delete and retry", _opened("#retry-from-step"), asks=False
+    ),
     "webhook-create": Press(
         lambda: "/console/webhooks/", "Subscribe", _filled(url="https://example.org/h"), asks=False
     ),

@@ -2,20 +2,26 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
 from console.actions.table import ACTIONS
+from durable.services import checkpoints
+from durable.services.checkpoints import Save
+from durable.services.suspend import suspend
 from jobs.domain.access.caller import Caller
 from jobs.domain.lanes.limits import parse_key, parse_policy
 from jobs.domain.states import State
+from jobs.domain.wire.jsonio import dumps
 from jobs.models import ApiKey, Audit, Worker
 from jobs.services.access.api_keys import NewKey, create
 from jobs.services.lanes import limits
 from jobs.services.operate import maintenance
 from jobs.services.workers.heartbeat import Report, heartbeat
+from ojs_tasks.worker.ports import Suspend
 from scheduling.api.cron_codec import decode_definition
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import cron_register, pools
@@ -28,6 +34,17 @@ from webhooks.services import subscriptions
 
 ADA = Caller("ada")
 Form = dict[str, str]
+AT = "2026-11-25T10:00:00+00:00"
+STEPS = {
+    "stock": {"state": "done", "result": True, "attempts": 1, "ms": 20, "at": AT},
+    "charge": {"state": "done", "result": {"id": 7}, "attempts": 3, "ms": 20, "at": AT},
+    "approved": {
+        "state": "waiting",
+        "signal": "approved",
+        "until": "2999-01-01T00:00:00Z",
+        "at": AT,
+    },
+}
 
 
 def dead() -> Form:
@@ -91,6 +108,15 @@ def hook() -> Form:
     return {"id": found.id, "url": "https://hooks.example.org/y", "events": "job.*"}
 
 
+def stepped() -> Form:
+    """Make a job that waits for a signal after two steps."""
+    job_id = JobFactory.create(state=State.ACTIVE).id
+    checkpoints.save(Save(job_id, dumps({"__steps": STEPS}).decode()))
+    until = datetime.now(UTC) + timedelta(days=1)
+    suspend(Suspend(job_id, "approved", until, ("approved",)))
+    return {"id": job_id, "step": "charge", "name": "approved", "payload": "1"}
+
+
 def maintained() -> Form:
     maintenance.start(ADA, reason=None, duration_ms=None)
     return {}
@@ -106,7 +132,7 @@ FORMS: dict[str, Callable[[], Form]] = {
     "pool-delete": pool, "tenant-suspend": tenant, "tenant-limit": tenant, "tenant-delete": tenant,
     "tenant-delete-force": tenant, "tenant-resume": suspended, "webhook-create": hook,
     "webhook-switch": hook, "webhook-rotate": hook, "webhook-delete": hook, "maintain": dict,
-    "end-maintenance": maintained,
+    "end-maintenance": maintained, "send-signal": stepped, "retry-from-step": stepped,
 }  # fmt: skip
 
 

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 from django.test import Client
 
-from console.gantt import ROWS, Timeline, of_attempts, of_steps
+from console.gantt import ROWS, Timeline, of_attempts, of_steps, of_stored_steps
 from console.story import Attempt
+from durable.domain.steps import steps_of
 from jobs.domain.states import State
 from tests.console.test_pages import text, url
 from tests.factories import JobFactory
@@ -113,3 +114,32 @@ def test_the_pages_of_a_job_and_of_a_workflow_have_their_timelines(console: Clie
     assert "Attempts over time" in text(console, url("job", dead.id))
     assert "Attempts over time" not in text(console, url("job", JobFactory.create(queue="b").id))
     assert console.get(url("workflow", flow)).context["bars"]
+
+
+def test_stored_steps_are_drawn_with_what_they_wait_for() -> None:
+    record = {"state": "done", "at": at(20).isoformat()}
+    state = {
+        "__steps": {
+            "charge": {
+                **record, "ms": 10_000, "attempts": 3, "result": "x", "since": T0.isoformat(),
+            },
+            "label": {**record, "ms": 5_000, "attempts": 1, "result": None},
+            "approved": {
+                "state": "waiting", "signal": "go", "at": at(50).isoformat(),
+                "until": at(160).isoformat(),
+            },
+            "broken": {"at": "yesterday", "ms": -1},
+        },
+        "__orphans": ["label"],
+    }  # fmt: skip
+    found = of_stored_steps(steps_of(state), NOW)
+
+    assert places(found) == [
+        [("completed", 0, 20)], [("completed", 15, 5)], [("scheduled", 50, 50)],
+    ]  # fmt: skip
+    assert found
+    assert [line.words.replace("\xa0", " ") for line in found.lines] == [
+        "took 20 s, 3 attempts, result 3 bytes",
+        "took 5 s, result 4 bytes, the code no longer asks for it",
+        "for 50 s until now, signal 'go', at most 1 min longer",
+    ]

@@ -116,6 +116,9 @@ CALLS: dict[str, Callable[[], object]] = {
         ranges.BY_NAME["90d"].spell(NOW), marks.Subject(type="volume.noop"), ()
     ),
     "failures of a tenant": lambda: queries.failures(8, "t0"),
+    "a waiting job of a queue": lambda: queries.why_example(queues=["q0"]),
+    "a waiting job of a tenant": lambda: queries.why_example(tenant="t5"),
+    "a waiting job of a type": lambda: queries.why_example(job_type="none", lanes=200, looked=10),
     "jobs of a worker": lambda: queries.held("w0", 200),
     "audit": lambda: audit.page(audit.AuditFilter(), before=None, size=50),
     "audit of an actor": lambda: audit.page(

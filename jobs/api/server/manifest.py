@@ -47,7 +47,8 @@ CORE: Final = (
         "1.0.0",
         capabilities={"admin_api": True},
         paths=("admin/stats", "admin/queues", "admin/jobs", "admin/workers", "admin/system",
-               "admin/maintenance", "admin/config", "admin/audit", "admin/observability"),
+               "admin/maintenance", "admin/config", "admin/audit", "admin/observability",
+               "admin/operations"),
     ),
     Facts(
         "rate-limiting",

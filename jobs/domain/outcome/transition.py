@@ -14,3 +14,4 @@ class Transition:
     before: int
     after: int
     attempt: int
+    may_have_checkpoint: bool = True

@@ -4,14 +4,17 @@ Spec: contract 11.2, 24.1, 31.5.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from jobs import queries
 from jobs.database import atomic
 from jobs.domain.access.caller import Caller
+from jobs.domain.errors import NotFound
 from jobs.domain.job import Job
 from jobs.domain.outcome.bulk import ALLOWED, DONE, REVIVED, JobFilter, Verb
 from jobs.domain.states import CODES, State
+from jobs.domain.wire.ids import is_id
 from jobs.domain.wire.times import format_time
 from jobs.services.audit.audit import audited, record
 from jobs.services.audit.undo_log import undoable, undoable_steps
@@ -25,14 +28,14 @@ from jobs.services.read.show import show
 
 def retry_job(job_id: str, override: Override | None, caller: Caller) -> Job:
     """Make a discarded or cancelled job available again. Raises NotFound, Conflict."""
-    with undoable(caller, "job.retried", job_id) as data:
+    with _undoable(caller, "job.retried", job_id) as data:
         data.update(changes(override))
         return revive_one(job_id, REVIVED, override)
 
 
 def retry_dead_letter(job_id: str, override: Override | None, caller: Caller) -> Job:
     """Make a discarded job available again. Raises NotFound, Conflict."""
-    with undoable(caller, "dead_letter.retried", job_id) as data:
+    with _undoable(caller, "dead_letter.retried", job_id) as data:
         data.update(changes(override))
         return dead_letter.retry(job_id, override)
 
@@ -49,13 +52,13 @@ def changes(override: Override | None) -> Mapping[str, Any]:
 
 def cancel_job(job_id: str, caller: Caller, reason: str | None = None) -> tuple[Job, State]:
     """Cancel a live job; returns it and the state it left. Raises NotFound, Conflict."""
-    with undoable(caller, "job.cancelled", job_id, reason=reason):
+    with _undoable(caller, "job.cancelled", job_id, reason=reason):
         return cancel(job_id, caller.name, reason)
 
 
 def change_priority(job_id: str, priority: int, caller: Caller) -> Job:
     """Change the priority of a waiting job. Raises NotFound, Conflict."""
-    with undoable(caller, "job.priority_changed", job_id) as data:
+    with _undoable(caller, "job.priority_changed", job_id) as data:
         data["priority"] = priority
         return reprioritize(job_id, priority, caller.name)
 
@@ -63,15 +66,27 @@ def change_priority(job_id: str, priority: int, caller: Caller) -> Job:
 def delete_job(job_id: str, caller: Caller) -> None:
     """Remove an ended job for good. Raises NotFound, or Conflict for a live job."""
     show(job_id)
-    with undoable(caller, "job.deleted", job_id):
+    with _undoable(caller, "job.deleted", job_id):
         if not queries.remove([job_id], [CODES[state] for state in ALLOWED[Verb.DELETE]]):
             raise refusal(job_id, "deleted", ALLOWED[Verb.DELETE])
 
 
 def delete_dead_letter(job_id: str, caller: Caller) -> None:
     """Remove a discarded job for good. Raises NotFound."""
-    with undoable(caller, "dead_letter.deleted", job_id):
+    with _undoable(caller, "dead_letter.deleted", job_id):
         dead_letter.delete(job_id)
+
+
+def _undoable(
+    caller: Caller, action: str, job_id: str, *, reason: str | None = None
+) -> AbstractContextManager[dict[str, Any]]:
+    """Run the block as `undoable` does, for one job. Raises NotFound.
+
+    An operation stores its target first, and text that is not an id may not be storable.
+    """
+    if not is_id(job_id):
+        raise NotFound.of("job", job_id)
+    return undoable(caller, action, job_id, reason=reason)
 
 
 def retry_dead_letters(wanted: dead_letter.DeadLetterFilter, caller: Caller) -> dead_letter.Swept:

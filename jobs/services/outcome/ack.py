@@ -80,7 +80,8 @@ def _complete_watched(acks: Sequence[Ack]) -> list[queries.Completed]:
         follow(
             [
                 Transition(row.id, row.queue, row.type, row.tenant, CODES[State.ACTIVE],
-                           CODES[State.COMPLETED], row.attempt)
+                           CODES[State.COMPLETED], row.attempt,
+                           may_have_checkpoint=bool(row.has_checkpoint))
                 for row in rows
             ]
         )  # fmt: skip

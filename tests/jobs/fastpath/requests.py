@@ -19,7 +19,9 @@ MEASURED = re.compile(
 OF_THE_SERVER = {
     "connection", "content-length", "date", "keep-alive", "server", "transfer-encoding",
 }  # fmt: skip
-CHANGING = {"expires", "set-cookie", "x-ratelimit-remaining", "x-ratelimit-reset"}
+CHANGING = {
+    "expires", "set-cookie", "x-ojs-operation", "x-ratelimit-remaining", "x-ratelimit-reset",
+}  # fmt: skip
 HASH = re.compile(r"\b[0-9a-f]{64}\b")  # of names that each recorder chooses
 FAR = "2099-01-01T00:00:00Z"
 

@@ -57,6 +57,7 @@ from jobs.services.outcome.expire import expire, expiry_in_ms
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.outcome.reap import overdue_in_ms
 from jobs.services.outcome.stall import stall
+from jobs.services.outcome.suspend import suspend, wake
 from jobs.services.read.find import Wanted, find, find_jobs
 from jobs.services.read.show import show
 from jobs.services.record import dispatches, rates
@@ -68,6 +69,7 @@ from jobs.services.upkeep.reset import reset
 from jobs.services.upkeep.statistics import refresh_statistics
 from jobs.services.workers import workers
 from jobs.services.workers.heartbeat import Report, heartbeat
+from ojs_tasks.worker.ports import Suspend
 from tests.concurrency import wait_until_old_rows_are_dead
 from tests.conftest import ROOT, statements_in
 from tests.factories import DraftFactory, error, stored
@@ -322,6 +324,12 @@ def looked_ahead() -> None:
     outlook(["p", "none"], [plan], "q0", slots=200)
 
 
+def suspended() -> None:
+    """Let an active job wait for a signal, as its worker asks."""
+    until = queries.now() + timedelta(hours=1)
+    suspend(Suspend(numbers.take(LEASE, 1)[0], "step", until, ("go",), attempt=1))
+
+
 def discarded() -> str:
     """Return a discarded job: every third ended job is."""
     return numbers.take(FINISHED, 3)[2]
@@ -513,6 +521,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "stall": stall,
     "label_depths": lambda: queries.label_depths(1000),
     "stalled": lambda: queries.stalled(1000),
+    "suspend": suspended,
     "dead_letter_stats": dead_letter.dead_letter_stats,
     "find_any": lambda: find_jobs(Wanted(), offset=0, limit=BATCH),
     "find_any by queue": lambda: find(Wanted(queue="q0"), size=BATCH, looked=FEW),
@@ -562,6 +571,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "unblock": heal,
     "unique_jobs": lambda: unique_jobs(None, limit=BATCH, offset=0),
     "vitals": health,
+    "wake_job": lambda: wake(numbers.take(LATER, 1)[0]),
     "wait": lambda: queries.wait(numbers.take(READY)),
     "waiting": lambda: queries.waiting(numbers.take(READY)),
     "charge": lambda: queries.charge(BATCH, BATCH),

@@ -42,7 +42,7 @@ def counted(context, following):
 """,
     "shop/ojs_jobs.py": """
 import asyncio, os, socket, time
-from ojs_tasks import Discard, Retry, current_job, job, step
+from ojs_tasks import Discard, Retry, current_job, group, job, step
 
 ONE = {"max_attempts": 1}
 
@@ -106,6 +106,18 @@ async def asteps(number: int) -> dict:
     await step.sleep("nap", 0.2)
     total = first["sum"] + second["sum"]
     return {"sum": total, "payload": payload, "attempt": current_job().attempt}
+
+@job("shop.parent", queue="shop", retry=ONE)
+def parent(number: int) -> dict:
+    first = step.run_job(add.s(number, 1), cancel="with_parent")
+    return {**first, "attempt": current_job().attempt}
+
+@job("shop.aparent", queue="shop", retry=ONE)
+async def aparent(number: int) -> dict:
+    found = await asyncio.gather(*[
+        step.arun_job(aadd.s(number, n), name=f"add-{n}") for n in (1, 2)])
+    flow = await step.arun_job(group(add.s(1), add.s(2)))
+    return {"sums": [one["sum"] for one in (*found, *flow)]}
 
 @job("shop.meet", queue="shop", retry={"max_attempts": 3, "initial_interval": 0.1})
 def meet(address: str) -> dict:

@@ -377,7 +377,7 @@ def test_a_wrong_key_is_logged_and_a_new_one_is_used(
 
 
 @spec("contract 34.2")
-def test_steps_of_remote_handlers_wait_without_a_slot_and_continue(
+def test_steps_and_jobs_as_steps_of_remote_handlers_wait_without_a_slot(
     remote: RemoteServer, host: Project, enqueue: Enqueue
 ) -> None:
     once = {"retry": {"max_attempts": 1}}
@@ -392,4 +392,10 @@ def test_steps_of_remote_handlers_wait_without_a_slot_and_continue(
     assert [(found.state, found.result) for found in (ended(remote, one) for one in ids)] == [
         ("completed", {"sum": 6, "around": "shop.steps", **common}),
         ("completed", {"sum": 13, "around": "shop.asteps", **common}),
+    ]
+
+    parents = [enqueue(name, 5, **once) for name in ("parent", "aparent")]
+    assert [ended(remote, one).result for one in parents] == [
+        {"sum": 6, "attempt": 1, "around": "shop.parent"},
+        {"sums": [6, 7, 1, 2], "around": "shop.aparent"},
     ]

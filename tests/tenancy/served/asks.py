@@ -35,6 +35,7 @@ PUT /ojs/v1/admin/queues/{name}/rate-limit
 POST /ojs/v1/admin/jobs/bulk/cancel
 POST /ojs/v1/admin/jobs/bulk/retry
 POST /ojs/v1/admin/jobs/bulk/delete
+POST /ojs/v1/admin/jobs/bulk/preview
 POST /ojs/v1/admin/queues/{name}/pause
 POST /ojs/v1/admin/queues/{name}/resume
 GET /ojs/v1/admin/workers
@@ -106,6 +107,8 @@ GET /ojs/v1/jobs/{job_id}/progress
 GET /ojs/v1/jobs/{job_id}/result
 GET /ojs/v1/jobs/{job_id}/retries
 GET /ojs/v1/jobs/{job_id}/history
+GET /ojs/v1/jobs/{job_id}/checkpoint
+GET /ojs/v1/jobs/{job_id}/signals
 GET /ojs/v1/events/{job_id}/history
 GET /ojs/v1/workers/{worker_id}/health
 GET /ojs/v1/queues
@@ -127,6 +130,8 @@ GET /ojs/v1/admin/jobs ?queue={queue} ?type={type} ?tenant={tenant} ?q={job_id}
 GET /ojs/v1/admin/jobs/{job_id}
 GET /ojs/v1/admin/jobs/{job_id}/trace
 GET /ojs/v1/admin/jobs/{job_id}/explain
+GET /ojs/v1/admin/operations
+GET /ojs/v1/admin/operations/{number}
 GET /ojs/v1/admin/dead-letter ?queue={queue} ?type={type}
 GET /ojs/v1/admin/attention ?state=muted ?state=ended
 GET /ojs/v1/admin/attention/{finding_id}
@@ -218,6 +223,11 @@ CHANGES: dict[str, list[Any]] = {
     "PATCH /ojs/v1/jobs/{job_id}": [{"priority": 5}],
     "POST /ojs/v1/jobs/{job_id}/activate": [{}],
     "PUT /ojs/v1/jobs/{job_id}/progress": [{"progress": 0.5}],
+    "PUT /ojs/v1/jobs/{job_id}/checkpoint": [{"state": 1}, {"state": 1, "worker_id": "mine"}],
+    "POST /ojs/v1/jobs/{job_id}/checkpoint": [{"state": 1}, {"state": 1, "worker_id": "mine"}],
+    "DELETE /ojs/v1/jobs/{job_id}/checkpoint": [None],
+    "POST /ojs/v1/jobs/{job_id}/signals/{name}": [{"payload": 1}],
+    "POST /ojs/v1/jobs/{job_id}/suspend": [{"step": "approval", "signals": ["approved"]}],
     "POST /ojs/v1/workers/progress": [{**_ONE, "percentage": 50}],
     "POST /ojs/v1/workers/fetch": [
         {"queues": ["{queue}"], "count": 50},
@@ -245,9 +255,11 @@ CHANGES: dict[str, list[Any]] = {
     "PUT /ojs/v1/rate-limits/{key}/override": [{"concurrency": 3}],
     "DELETE /ojs/v1/rate-limits/{key}/override": [None],
     "PATCH /ojs/v1/admin/jobs/{job_id}": [{"priority": 5}],
+    "POST /ojs/v1/admin/operations/{number}/undo": [{"confirm": True}],
     "DELETE /ojs/v1/admin/jobs/{job_id}": [None],
     "POST /ojs/v1/admin/jobs/{job_id}/retry": [{}],
     "POST /ojs/v1/admin/jobs/{job_id}/cancel": [{}],
+    "POST /ojs/v1/admin/jobs/{job_id}/retry-from-step": [{"step": "approval"}],
     **{
         f"{method} {root}/dead-letter{rest}": bodies
         for root in ("/ojs/v1", "/ojs/v1/admin")

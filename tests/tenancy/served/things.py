@@ -1,7 +1,9 @@
 """Things of one tenant, of every kind, and a snapshot that shows whether they have changed."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
+from zlib import crc32
 
 from django.db import connection
 from django.utils import timezone
@@ -9,6 +11,7 @@ from django.utils import timezone
 from attention.models import Finding
 from jobs.domain.states import State
 from jobs.domain.wire.ids import new_id
+from jobs.models import Undo
 from tests.factories import JobFactory
 from tests.tenancy.wire import answer, put, send
 from webhooks.models import Delivery
@@ -31,7 +34,7 @@ def nothings() -> Names:
         "job_id": new_id(),
         "workflow_id": new_id(), "subscription_id": f"sub_{new_id()}",
         "delivery_id": f"del_{new_id()}", "verb": "quiet", "federation_id": new_id(),
-        "finding_id": new_id(),
+        "finding_id": new_id(), "number": "9000000000",
     }  # fmt: skip
 
 
@@ -55,6 +58,11 @@ def make(mark: str = MARK, queue: str | None = None) -> list[Names]:
         )
         for state in STATES
     ]  # fmt: skip
+    state = {"state": {"secret": mark}, "worker_id": f"{mark}-worker"}
+    answer(send("PUT", f"jobs/{jobs[3].id}/checkpoint", state, **header))
+    for job in jobs[3], jobs[7]:
+        secret = {"payload": {"secret": mark}}
+        answer(send("POST", f"jobs/{job.id}/signals/approved", secret, **header))
     report = {"progress": 0.5, "message": mark}
     answer(send("PUT", f"jobs/{jobs[3].id}/progress", report, **header))
     step = {"type": f"{mark}.made", "args": [], "options": {"queue": f"{mark}-flow"}}
@@ -74,12 +82,17 @@ def make(mark: str = MARK, queue: str | None = None) -> list[Names]:
         id=new_id(), rule="tenant_noisy", subject=mark, tenant=mark, severity=1, jobs=1, tenants=1,
         since=timezone.now(), facts={"reasons": []},
     )  # fmt: skip
+    undo = Undo.objects.create(
+        id=1_000_000_000 + crc32(mark.encode()), until=timezone.now() + timedelta(hours=1),
+        actor=mark, tenant=mark, action="jobs.cancelled", target=mark, state="done", jobs=1,
+    )  # fmt: skip
     common = {
         "tenant": mark, "tenant_id": mark, "queue": queue, "cron": f"{mark}-cron",
         "type": f"{mark}.made", "worker_id": f"{mark}-idle", "key": f"{mark}-key",
         "workflow_id": workflow.get("workflow", workflow)["id"],
         "subscription_id": subscription["id"], "delivery_id": delivery.id, "verb": "quiet",
         "federation_id": new_id(), "finding_id": finding.id,
+        "number": str(undo.pk),
     }  # fmt: skip
     return [{**common, "job_id": job.id} for job in jobs]
 

@@ -39,12 +39,14 @@ SCOPES = {
         "createWorkflow", "createJob", "createJobs", "activateJob", "bulkEnqueue",
         *twice("registerCron", "changeCron", "deleteCron"),
         *twice("triggerCron", "pauseCron", "resumeCron"),
+        "sendSignal",
     },
     "ojs:data:fetch": {
         "registerWorker", "deregisterWorker",
         "fetchJobs", "ackJob", "ackJobs", "ackJobByPath", "nackJob", "nackJobs",
         "nackJobByPath", "heartbeat", "beat",
         "reportProgress", "reportPercentage",
+        "saveCheckpoint", "saveCheckpointByPost", "deleteCheckpoint", "suspendJob",
     },
     "ojs:data:read": {
         "listSchemaEntries", "getSchemaEntry", "listSchemaEntryVersions", "getSchemaEntryVersion",
@@ -59,6 +61,7 @@ SCOPES = {
         "getFederatedJob", "listRateLimits", "getRateLimit", "getRateLimitOverride",
         *twice("listCrons", "getCron", "getCronHistory", "getCronUpcoming"),
         "listUniqueJobs", "listMiddleware",
+        "getCheckpoint", "listSignals",
     },
     "ojs:data:cancel": {
         "cancelWorkflow", "cancelWorkflowByPost",
@@ -81,6 +84,7 @@ SCOPES = {
         "listRegions", "getRegion", "getFederationConfig", "getReplication",
         "listFederationBackends", "getFederationStats",
         "listRouting", "getRouting",
+        "listFindings", "getFinding", "listAttentionRules",
     },
     "ojs:federation:write": {"placeJob", "placeJobs", "replicateJobs", "giveUpJobs"},
     "ojs:webhooks:write": {
@@ -91,6 +95,7 @@ SCOPES = {
         "adminBulkCancel", "adminBulkRetry", "adminUndoOperation",
         "directWorker", "directWorkers", "adminDeleteWorker", "adminPauseQueue",
         "adminResumeQueue", "adminChangeJob", "adminDeleteJob", "adminRetryJob", "adminCancelJob",
+        "adminRetryFromStep",
         "adminDeleteDeadLetterJob", "adminRetryDeadLetterJob", "adminRetryDeadLetter",
         "setReplayRules", "setMaintenance", "setMaintenanceShort", "createQueue",
         "setQueueConfig", "configureQueue", "setQueueRateLimit", "overrideRateLimit",
@@ -103,6 +108,7 @@ SCOPES = {
         "setRegionBreaker", "drainRegion", "undrainRegion", "putFederationConfig", "adoptJobs",
         "putRouting", "deleteRouting", "promoteRouting", "pauseRouting", "resumeRouting",
         "rollBackRouting",
+        "muteFinding", "unmuteFinding", "putAttentionRule",
     },
     "ojs:admin:purge": {
         "deleteQueue", "purgeQueue", "purgeQueueJobs", "bulkDelete", "adminBulkDelete",

@@ -1,0 +1,1 @@
+"""Durable handlers to read and to copy; `tests/examples` runs each of them."""
