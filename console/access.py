@@ -24,7 +24,7 @@ from jobs.services.access.staff import tenants_of
 SAFE = {"GET", "HEAD", "OPTIONS"}
 READ_ONLY = "The console is read-only, so changes are disabled."
 UNKNOWN = "The console does not know this operation, so it refuses it."
-OF_ALL = "This page shows all tenants, but your account is restricted to some tenants."
+OF_ALL = "This concerns all tenants, but your account is restricted to some tenants."
 
 
 def refusal(request: HttpRequest, permit: Permit | None) -> str | None:
