@@ -9,6 +9,8 @@ import pytest
 
 from jobs.conf import Conf
 
+pytestmark = pytest.mark.usefixtures("store")
+
 JSON = {"Content-Type": "application/json"}
 MIB = 1024 * 1024
 
