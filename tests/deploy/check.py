@@ -94,7 +94,7 @@ def check_systemd(tools: Tools, work: Path) -> None:
         if source.suffix in {".service", ".target"}:
             text = source.read_text()
             for name in ("gunicorn", "ojs-server"):
-                text = text.replace(f"/opt/ojs/bin/{name}", str(program))
+                text = text.replace(f"/usr/local/lib/ojs/bin/{name}", str(program))
             unit = work / source.name.replace("@.", "@default.")
             unit.write_text(text)
             units.append(unit)
@@ -112,6 +112,7 @@ def check_nginx(tools: Tools, work: Path) -> None:
     for source in (DEPLOY / "nginx").iterdir():
         text = source.read_text().replace("/etc/nginx/conf.d/*.conf", str(work / "ojs.conf"))
         text = text.replace("server http:8000", "server 127.0.0.1:8000")
+        text = text.replace("/run/nginx/", f"{work}/")
         (work / source.name).write_text(text.replace("/run/secrets/", f"{work}/"))
     tools.run(
         "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
