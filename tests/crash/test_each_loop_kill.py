@@ -138,6 +138,7 @@ NEEDS_NONE = {
     "federation_lag": "one statement, which the next turn does again",
     "federation_forget": "one statement for keys and one for copies: the next one does the rest",
     "attention": "one transaction stores the findings and tells them, or neither",
+    "durable_sweep": "one statement for each batch: what it did not delete, the next round finds",
     "statistics": "runs ANALYZE alone, and looks anew at what is outgrown each time",
 }
 
