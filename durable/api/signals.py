@@ -25,7 +25,6 @@ from jobs.api.schemas import (
     matching,
     obj,
     optional,
-    text,
 )
 from jobs.api.wire.answer import Answer
 from jobs.domain.access.classified import HIDDEN
