@@ -22,11 +22,12 @@ def mute(finding_id: str, reason: str, duration: timedelta, caller: Caller) -> S
 
     Raises NotFound, InvalidRequest.
     """
-    found, reason = show(finding_id, None), reason.replace("\0", "").strip()
+    reason = reason.replace("\0", "").strip()
     if not timedelta() < duration <= LONGEST:
         raise InvalidRequest.field("duration", f"must be above 0 and at most {LONGEST.days} days")
     if not reason or len(reason) > MOST_REASON:
         raise InvalidRequest.field("reason", f"must have 1 to {MOST_REASON} characters")
+    found = show(finding_id, None)
     target = f"{found.rule.id}:{found.hit.subject}"
     with audited(caller, "attention.muted", target, reason=reason) as data:
         data |= {"finding_id": found.id, "duration_s": int(duration.total_seconds())}

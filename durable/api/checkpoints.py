@@ -21,9 +21,10 @@ from jobs.services.read.show import show
 EXTENSION = "durable-execution"
 _FACTS = {"job_id": ID, "sequence": integer(1), "created_at": TIME}
 CHECKPOINT = component("Checkpoint", obj({**_FACTS, "state": ANY, "checkpoint": obj(_FACTS)}))
+TAKEN = array(integer(1, codec.MAX_SIGNAL_ID), maxItems=codec.MAX_TAKEN)
 SAVE = obj(
     {"state": {"description": f"Any JSON, at most {MOST_BYTES} bytes"}},
-    may_be_null({"worker_id": WORKER_ID, "attempt": integer(1), "signals_taken": array(integer(1))})
+    may_be_null({"worker_id": WORKER_ID, "attempt": integer(1), "signals_taken": TAKEN})
     | {"extend": BOOLEAN},
 )
 DELETED = obj({"deleted": {"const": True}, "job_id": ID})

@@ -53,10 +53,15 @@ def _taken(raw: object) -> tuple[int, ...]:
     if not isinstance(raw, list) or len(raw) > MAX_TAKEN:
         rule = f"must be an array of at most {MAX_TAKEN} ids of signals"
         raise InvalidRequest.field("signals_taken", rule, raw)
-    for one in raw:
-        if not isinstance(one, int) or isinstance(one, bool) or not 0 < one <= MAX_SIGNAL_ID:
-            raise InvalidRequest.field("signals_taken", "must hold ids of signals", one)
-    return tuple(raw)
+    return tuple(_signal_id(one) for one in raw)
+
+
+def _signal_id(raw: object) -> int:
+    if isinstance(raw, float) and raw.is_integer():
+        raw = int(raw)
+    if not isinstance(raw, int) or isinstance(raw, bool) or not 0 < raw <= MAX_SIGNAL_ID:
+        raise InvalidRequest.field("signals_taken", "must hold ids of signals", raw)
+    return raw
 
 
 def encode_saved(job_id: str, state: str, saved: Saved) -> dict[str, Any]:

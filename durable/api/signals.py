@@ -6,7 +6,8 @@ from rest_framework.request import Request
 
 from durable.api import codec
 from durable.api.checkpoints import EXTENSION, DurableView
-from durable.domain.names import MAX_NAME, check_name
+from durable.domain import names
+from durable.domain.names import check_name
 from durable.services import signals
 from durable.services.resume import shown_signal
 from durable.services.suspend import suspend
@@ -21,9 +22,9 @@ from jobs.api.schemas import (
     array,
     component,
     integer,
+    matching,
     obj,
     optional,
-    text,
 )
 from jobs.api.wire.answer import Answer
 from jobs.domain.access.classified import HIDDEN
@@ -31,7 +32,7 @@ from jobs.domain.states import State
 from jobs.domain.wire.times import format_time
 from jobs.services.outcome.refusal import refusals
 
-NAME = text(1, MAX_NAME)
+NAME = matching(names.NAME)
 SIGNAL = component("Signal", obj({"id": integer(1), "name": NAME, "payload": ANY, "sent_at": TIME}))
 SENT = obj({"job_id": ID, "id": integer(1), "name": NAME, "sent_at": TIME, "woken": BOOLEAN})
 SUSPEND = obj(

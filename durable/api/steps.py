@@ -5,16 +5,17 @@ from dataclasses import replace
 from rest_framework.request import Request
 
 from durable.api.checkpoints import EXTENSION
-from durable.domain.names import MAX_NAME, check_name
+from durable.domain import names
+from durable.domain.names import check_name
 from durable.services.steps import retry_from
 from jobs.api.jobs.jobs import JobDetail
 from jobs.api.openapi import operation
-from jobs.api.schemas import ID, STATE, array, maybe, obj, text
+from jobs.api.schemas import ID, STATE, array, matching, maybe, obj, text
 from jobs.api.wire.admin import optional_text
 from jobs.api.wire.answer import Answer
 from jobs.domain.states import state_of
 
-NAME = text(1, MAX_NAME)
+NAME = matching(names.NAME)
 RETRIED = obj({"job_id": ID, "state": STATE, "step": NAME, "deleted_steps": array(text())})
 
 
