@@ -123,11 +123,11 @@ def is_async(function: Callable[..., Any]) -> bool:
 
 def encryption_of(function: Callable[..., Any], *, names: bool | Sequence[str]) -> Choice:
     """Return what `encrypt` chooses. Raises TypeError or ValueError for names of no parameters."""
-    parameters = signature_of(function).parameters
-    if isinstance(names, bool):
+    if isinstance(names, bool):  # without names, a function needs no readable signature
         return choice_of(names, ())
     if isinstance(names, str) or not all(isinstance(name, str) for name in names) or not names:
         raise TypeError("encrypt must be True, False or a list of names of parameters")
+    parameters = signature_of(function).parameters
     kinds = {name: one.kind for name, one in parameters.items()}
     takes_any = inspect.Parameter.VAR_KEYWORD in kinds.values()
     for name in names:

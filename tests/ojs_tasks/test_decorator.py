@@ -83,6 +83,12 @@ def test_a_wrong_option_fails_at_import(options: dict[str, Any], problem: type[E
     assert handlers() == []
 
 
+def test_a_function_without_a_readable_signature_becomes_a_handler() -> None:
+    function: Callable[..., int] = max
+
+    assert job("a.one")(function)(1, 3) == 3
+
+
 def test_a_type_that_is_none_fails_at_import() -> None:
     with pytest.raises(OJSError, match="type must be dot-separated"):
         job("Not A Type")

@@ -27,7 +27,9 @@ def test_the_wheel_names_its_extras_and_its_command(wheel: Path) -> None:
         facts = message_from_bytes(opened.read(f"{info}/METADATA"))
         scripts = opened.read(f"{info}/entry_points.txt").decode()
 
-    extras = {"all", "console", "dev", "docs", "embedded", "federation", "server", "tasks"}
+    extras = {
+        "all", "codecs", "console", "dev", "docs", "embedded", "federation", "server", "tasks",
+    }  # fmt: skip
     assert set(facts.get_all("Provides-Extra", [])) == extras
     assert "ojs-server = ojs_project.__main__:main" in scripts
     assert "[pytest11]\nojs_tasks = ojs_tasks.pytest_plugin" in scripts

@@ -23,6 +23,7 @@ EXTRAS = {
 }
 # modules that import a package late, or report its absence, with the package
 OPTIONAL = {
+    "encryption/management/commands/codecserver.py": "gunicorn",
     "jobs/api/document.py": "drf-spectacular",
     "jobs/domain/access/hashers.py": "argon2-cffi",
     "jobs/spans.py": "opentelemetry-api",

@@ -281,7 +281,7 @@ def test_a_directive_of_an_operator_is_obeyed(
     remote: RemoteServer, host: Project, enqueue: Enqueue, meeting: Meeting
 ) -> None:
     job_id = enqueue("meet", meeting.address)
-    host.start("manage.py", "runworker")
+    process = host.start("manage.py", "runworker")
     guest = meeting.next()
 
     worker_id = Worker.objects.get(pid=guest.pid).id
@@ -292,6 +292,8 @@ def test_a_directive_of_an_operator_is_obeyed(
     direct(worker_id, "resume")
 
     assert ended(remote, late).state == "completed"
+    process.send_signal(signal.SIGTERM)  # killed, its open claim would take a job of the next test
+    process.communicate()
 
 
 @spec("GS-15", "contract 9.4")
