@@ -22,7 +22,7 @@ from tests.spec import spec
 PAGES = ("overview", "jobs", "queues", "dead_letter", "limits", "pools", "workers", "events",
          "operations")  # fmt: skip
 UNKNOWN = "01890000-0000-7000-8000-000000000000"
-MOST_STATEMENTS = 15
+MOST_STATEMENTS = 16
 MOST_OF_CAUSES = 14  # more, to explain a waiting job at the top of a page, also in pools
 
 
