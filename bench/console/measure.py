@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from bench.console.pages import Ask
 
-MOST_MS, MOST_STATEMENTS = 300.0, 15
+MOST_MS, MOST_STATEMENTS = 300.0, 30
 OPERATOR = "bench"
 
 
