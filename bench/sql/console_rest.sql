@@ -58,4 +58,8 @@ SELECT 'delivery-' || n, 'subscription-' || 1 + n % {queues}, 'event-' || n, 'jo
        now() - ({audited} - n) * interval '1 second', now()
   FROM generate_series(1, {audited}) AS n;
 INSERT INTO ojs_webhook_attempt (delivery_id, number, took_ms, status_code)
-SELECT 'delivery-' || n, 1, 40, 200 FROM generate_series(1, {audited}) AS n
+SELECT 'delivery-' || n, 1, 40, 200 FROM generate_series(1, {audited}) AS n;
+
+-- one finding, which its page shows
+INSERT INTO ojs_attention_finding (id, rule, subject, severity, since, jobs, tenants, facts)
+VALUES ('00000000-0000-7000-8000-000000000001', 'queue_paused', 'queue-1', 2, now(), 3, 1, '{}')
