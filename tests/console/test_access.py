@@ -32,6 +32,7 @@ from tests.factories import JobFactory
 
 PUBLIC = (LoginView, LogoutView, WithSlash)  # they show and change nothing
 OWN = {"within"}  # a POST that only changes the view of its own user
+READS = {"job_decode"}  # a POST that gives a reason to read, and changes nothing
 SAMPLES = {"int": 1, "str": "x", "path": "x", "uuid": "01890000-0000-7000-8000-000000000000"}
 LogIn = Callable[..., Client]
 
@@ -153,14 +154,17 @@ def test_a_post_takes_a_token_and_a_login(log_in: LogIn, route: URLPattern, path
         assert strict.post(path).status_code == 403
 
 
-@pytest.mark.parametrize("path", [path for route in guarded() for path in addresses(route)])
+@pytest.mark.parametrize(
+    "path",
+    [path for route in guarded() if route.name not in OWN | READS for path in addresses(route)],
+)
 def test_a_read_only_console_changes_nothing(log_in: LogIn, settings: Any, path: str) -> None:
     settings.OJS_CONSOLE = {"READ_ONLY": True}
     client = log_in(Role.ADMIN)
 
     answer = client.post(path)
 
-    assert answer.status_code in {403, 405} or path == reverse("ojs_console:within")
+    assert answer.status_code in {403, 405}
     if answer.status_code == 403:
         assert "read-only" in answer.content.decode()
 

@@ -18,6 +18,7 @@ from console.site import Site
 from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
 from jobs.models import Audit, Job, LoopTick, Queue, Staff, Worker
+from jobs.queries import now
 from jobs.services.operate.queues import pause
 from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.api.cron_codec import decode_definition
@@ -254,7 +255,7 @@ def test_bookkeeping_is_read_only_in_a_group_of_its_own(root: Client) -> None:
 
 def test_list_and_row_have_the_plain_name(root: Client) -> None:
     listed = root.get(on(LoopTick, "changelist")).content.decode()
-    LoopTick.objects.get_or_create(name="promote")
+    LoopTick.objects.get_or_create(name="promote", defaults={"ticked_at": now()})
     row = root.get(on(LoopTick, "change", "promote")).content.decode()
 
     assert "<h1>Loop runs</h1>" in listed

@@ -117,7 +117,7 @@ def test_a_paused_queue_is_mended_from_the_overview_in_two_clicks(page: Page) ->
     finding.get_by_role("button", name="Resume queue").click()
     answer(page)
 
-    expect(page.get_by_role("status")).to_contain_text("hands out jobs again")
+    expect(page.get_by_role("status")).to_contain_text("Its jobs start again")
     look()
     page.reload()
     expect(finding).to_have_count(0)

@@ -221,7 +221,7 @@ def test_colours_and_the_time_zone_that_were_chosen_stay(page: Page) -> None:
 def test_a_question_names_what_it_changes_and_its_button_what_it_does(page: Page) -> None:
     stored_ids(1, queue="mail")
     page.goto("/console/queues/")
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Pause", exact=True).click()
     dialog = page.get_by_role("dialog")
 
     expect(dialog.locator("#ask-target")).to_have_text("mail")

@@ -83,7 +83,7 @@ def test_who_may_not_is_refused(outsider: Client, name: str) -> None:
 
     assert refused.status_code == 403
     assert SECRET not in refused.content.decode()
-    assert "may not see them" in page(outsider, "job", job).content.decode()
+    assert "lacks the permission to see them" in page(outsider, "job", job).content.decode()
     assert not Audit.objects.filter(action="job.arguments_seen").exists()
 
 

@@ -90,7 +90,7 @@ def test_an_export_takes_no_more_than_it_may(
     rows = content(console, operation).splitlines()[1:]
     assert [row.partition(",")[0] for row in rows] == sorted(ids, reverse=True)[:6]
     page = console.get(reverse("ojs_console:operation", args=[operation.pk])).content.decode()
-    assert "an export takes no more" in page
+    assert "the limit of an export" in page
 
 
 def test_a_file_is_removed_after_a_day(console: Client) -> None:
@@ -104,7 +104,7 @@ def test_a_file_is_removed_after_a_day(console: Client) -> None:
     file = reverse("ojs_console:operation_file", args=[operation.pk])
     assert console.get(file).status_code == 404
     page = console.get(reverse("ojs_console:operation", args=[operation.pk])).content.decode()
-    assert "The file is removed." in page
+    assert "The server has deleted the file." in page
 
 
 def test_a_file_that_is_not_whole_is_not_given_out(console: Client) -> None:

@@ -200,7 +200,7 @@ def test_a_total_is_estimated_from_what_was_read(
     assert (page.is_partial, page.looked) == (True, 60)
     text = answer.content.decode()
     assert "about <b>" in text or "<b>about" in text
-    assert "looked through 60 jobs, back to" in text
+    assert "searched 60 jobs, back to" in text
 
 
 def test_a_search_for_text_ends_in_time(console: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +212,7 @@ def test_a_search_for_text_ends_in_time(console: Client, monkeypatch: pytest.Mon
 
     assert answer.status_code == 200
     assert answer.context["page"].is_late
-    assert "took longer" in answer.content.decode()
+    assert "stopped after two seconds" in answer.content.decode()
     assert _statement_timeout() == before
 
 
