@@ -14,6 +14,7 @@ LEGAL: set[tuple[State | None, State]] = {
     (S, A), (P, A), (P, S), (R, A), (A, S),
     (A, ACTIVE),
     (ACTIVE, COMPLETED), (ACTIVE, R), (ACTIVE, DISCARDED), (ACTIVE, A), (ACTIVE, CANCELLED),
+    (ACTIVE, S),  # a step waits (contract 34.2)
     (S, CANCELLED), (P, CANCELLED), (A, CANCELLED), (R, CANCELLED),
     (S, DISCARDED), (P, DISCARDED), (A, DISCARDED), (R, DISCARDED),
     (DISCARDED, A), (CANCELLED, A),
