@@ -36,6 +36,9 @@ GROUPS: Final[Mapping[str, Mapping[str, Plain]]] = {
         "ojs_jobs.ReplayRule": Plain("Replay rules", "Rules that retry dead jobs automatically."),
         "ojs_workflows.Workflow": Plain("Workflows", "Chains, groups, batches and graphs of jobs."),
         "ojs_console.Operation": Plain("Bulk operations", "Operations on many jobs."),
+        "ojs_jobs.Undo": Plain("Undo log", "Changes of jobs that can be undone for 24 hours."),
+        "ojs_attention.Finding": Plain("Findings", "Incidents that need attention, for a week."),
+        "ojs_attention.RuleChange": Plain("Changed rules", "Thresholds that operators changed."),
         "ojs_console.SavedView": Plain("Saved views", "Saved filters of job lists."),
     },
     "Workers and schedules": {
@@ -95,6 +98,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Plain]]] = {
         "ojs_jobs.Terms": Plain(
             "Configuration version", "Number that tells caches when to reload the configuration."
         ),
+        "ojs_attention.Look": Plain("Rule runs", "The last run of the rules of findings."),
         "ojs_tenancy.Survey": Plain("Tenant survey", "Recent activity of all tenants together."),
         "ojs_scheduling.CronTurn": Plain(
             "Overlap slots", "Running and waiting runs of schedules with policy `enqueue`."

@@ -294,3 +294,13 @@ class ResultExpiryAdmin(ById):
     """The expiry of results."""
 
     list_display = ("id", "due_at")
+
+
+@admin.register(models.Undo)
+class UndoAdmin(ReadOnly):
+    """Changes of jobs that can be undone for a day."""
+
+    list_display = ("id", "action", "target", "actor", "state", "jobs", "at", "until")
+    list_filter = ("state",)
+    search_fields = ("target", "actor")
+    ordering = ("-id",)
