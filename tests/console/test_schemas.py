@@ -45,7 +45,9 @@ def test_a_type_shows_versions_document_and_what_breaks(console: Client) -> None
 
     assert "From 1.0 to 1.1" in page
     assert "making an optional field required" in page
-    assert "require a <b>major</b> version; the new version is a minor one" in " ".join(page.split())
+    assert "require a <b>major</b> version; the new version is a minor one" in " ".join(
+        page.split()
+    )
     assert '<span class="added">+  &quot;required&quot;: [</span>' in page
     back = console.get(f"{PAGE}invoice.generate/", {"version": "1.0", "from": "1.1"})
     assert "a required field is optional now" in back.content.decode()
