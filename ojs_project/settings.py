@@ -383,6 +383,12 @@ LOGGING = {
         "text": {"()": "jobs.logs.TextFormatter"},
         "json": {"()": "ojs_project.logs.JsonFormatter"},
     },
+    "filters": {
+        "no_attempts": {
+            "()": "django.utils.log.CallbackFilter",
+            "callback": lambda record: record.msg != "attempt.failed",
+        }
+    },
     "handlers": {
         "stream": {
             "class": "ojs_project.logs.LineHandler",
@@ -394,6 +400,10 @@ LOGGING = {
     "loggers": {
         "httpx": {"level": "WARNING"},  # it would log the URLs of subscribers
         # the log lines of demo jobs would bury the password, which the quickstart shows once
-        **({"ojs.lifecycle": {"level": "CRITICAL"}} if _IS_QUIET_DEMO else {}),
+        **(
+            {"ojs.lifecycle": {"level": "CRITICAL"}, "ojs.worker": {"filters": ["no_attempts"]}}
+            if _IS_QUIET_DEMO
+            else {}
+        ),
     },
 }

@@ -12,7 +12,7 @@ PARTS = SQL / "undo" / "parts"
 # statements that change jobs for workers, loops, clients and extensions, but for no operator
 OTHERS = {
     "activate", "bury", "complete", "discard", "drop", "enqueue", "expire_results", "fail",
-    "postpone", "promote", "requeue", "reroute", "scratch_open", "forget",
+    "postpone", "promote", "requeue", "reroute", "scratch_open", "suspend", "forget",
 }  # fmt: skip
 # calls that change jobs, and the modules at the edges that run them in an operation
 CHANGES = r"\b(act_on|bulk\.run|bulk\.by_id|bulk\.walk|purge|move_waiting|revive_one)\("
