@@ -65,7 +65,7 @@ def test_breaker_is_opened_and_closed_and_a_region_drained(operator: Client, stu
 
     assert act(operator, "open", "eu") == 302
     assert RegionHealth.objects.get(region="eu").is_forced
-    assert "by hand" in shown(operator, "")
+    assert ">manual<" in shown(operator, "")
     act(operator, "close", "eu")
     assert RegionHealth.objects.get(region="eu").breaker == "closed"
     act(operator, "drain", "eu")
@@ -116,7 +116,7 @@ def test_jobs_of_all_regions_are_found_with_their_region(operator: Client, stubs
     assert mine.id in shown(operator, f"jobs/?find=1&id={mine.id}")
     assert mine.id in shown(operator, "jobs/?find=1&type=mail.*&state=available&queue=")
     assert "is not a job id" in shown(operator, "jobs/?find=1&id=x")
-    assert "when you look for something" in shown(operator, "jobs/")
+    assert "The search then asks every region" in shown(operator, "jobs/")
 
 
 @pytest.mark.parametrize(
