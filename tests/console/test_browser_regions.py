@@ -21,7 +21,7 @@ def test_jobs_of_a_region_that_is_down_are_adopted_from_the_overview_on(page: Pa
     note_minute("eu", 20.0)
     page.goto("/console/")
 
-    page.get_by_role("link", name="Show eu").click()
+    page.get_by_role("link", name="Show region for eu").first.click()
     expect(page.locator("#region-eu .spark canvas")).to_be_visible()
     page.get_by_role("link", name="Adopt its jobs … eu").click()
     expect(page.get_by_text("1 job can be adopted")).to_be_visible()

@@ -36,7 +36,9 @@ from versioning.services import routing
 expect.set_options(timeout=WAIT_MS)
 CHART = """data => {
   const figure = document.createElement("figure");
-  Object.assign(figure, {id: "probe", className: "chart", innerHTML: '<div class="plot"></div>'});
+  Object.assign(figure, {id: "probe", className: "chart"});
+  figure.innerHTML = '<div class="plot"></div><p data-ojs-said></p><p class="picked" hidden>' +
+    "<span></span><a></a><a></a><button></button></p>";
   figure.dataset.chart = "latency";
   figure.dataset.values = JSON.stringify(data);
   document.querySelector("main").prepend(figure);
@@ -123,7 +125,9 @@ def test_buttons_of_a_wide_table_are_in_sight(page: Page, width: int) -> None:
 def test_latency_above_a_million_ms_is_shown_in_minutes(page: Page) -> None:
     series = [{"kind": "p50", "label": "p50", "values": [1_200_000, 1_200_000]}]
     times = [1_800_000_000, 1_800_000_060]
-    page.evaluate(CHART, {"title": "Latency", "unit": "ms", "at": times, "series": series})
+    latency = {"title": "Latency", "unit": "ms", "at": times, "series": series, "by": "ended",
+               "step": 60, "marks": [], "jobs": "/console/jobs/", "query": {}}  # fmt: skip
+    page.evaluate(CHART, latency)
 
     page.locator("#probe .u-over").hover()
 
