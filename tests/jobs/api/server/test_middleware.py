@@ -205,11 +205,11 @@ def test_the_listing_shows_the_chains_in_order(
 
     answer = api.get("/ojs/v1/middleware").json()
 
-    assert [step["name"] for step in answer["enqueue"]][:12] == [
+    assert [step["name"] for step in answer["enqueue"]][:13] == [
         "request-id", "auth", "envelope-validation", "middleware_of_tests.outer", "second",
         "ojs_validate", "federation.extension.Federation.prepare",
         "versioning.extension.Versioning.prepare",
-        "tenancy.extension.Tenancy.prepare", "unique",
+        "tenancy.extension.Tenancy.prepare", "durable.extension.Durable.prepare", "unique",
         "tenancy.extension.Tenancy.admit", "insert",
     ]  # fmt: skip
     assert [step["order"] for step in answer["enqueue"]] == [*range(1, len(answer["enqueue"]) + 1)]
