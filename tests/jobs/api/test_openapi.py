@@ -35,6 +35,7 @@ MEDIA = OJS_TYPE.replace("/", "~1")
 # Refusals for rules that JSON Schema cannot express
 BEYOND_SCHEMAS = {
     "must be above 0 and at most 90 days",
+    "is not a threshold of queue_paused",
     "must have a weight above 0",
     "is in the rules twice",
     "must be above the one before it",
