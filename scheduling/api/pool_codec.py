@@ -108,7 +108,7 @@ REQUEST = obj(
         {
             "name": NAME,
             "strategy": STRATEGY,
-            "weights": WEIGHTS,
+            "weights": {**WEIGHTS, "propertyNames": QUEUE},
             "concurrency": integer(1, MAX_CONCURRENCY),
             "isolated": BOOLEAN,
             "starvation_prevention": obj({}, optional(PREVENTION_MEMBERS)),

@@ -76,6 +76,7 @@ ROTATION: Schema = {
         "type": "object",
         "description": "Weights of queues for the strategy weighted. A pool overrides the FETCH, "
         "and the FETCH overrides the worker's last report",
+        "propertyNames": QUEUE,
         "additionalProperties": integer(1, MAX_WEIGHT),
     },
 }
