@@ -14,12 +14,14 @@ from django.template.response import TemplateResponse
 
 from console.callers import tenant_of
 from console.conf import conf
+from console.latest import from_replica, latest_from_now
 from console.pages import BY_NAME, Menu, Page, installed
 from jobs.api.access.session import login_page
 from jobs.domain.access.permits import Permit, Tenants, is_reading
 from jobs.domain.errors import PermissionDenied
 from jobs.permits import table
 from jobs.services.access.staff import tenants_of
+from jobs.services.read import replica
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 READ_ONLY = "The console is read-only, so changes are disabled."
@@ -92,6 +94,7 @@ def frame(request: HttpRequest, page: Page | None = None) -> dict[str, Any]:
         "is_read_only": conf().read_only,
         "tenant": tenant,
         "tenants": tenants_of(request.user) if tenant else (),
+        "replica_lag_ms": replica.lag_ms(),
     }
 
 
@@ -110,7 +113,15 @@ class Guarded(LoginRequiredMixin):
             why = refusal(request, self.permit())
         except PermissionDenied as problem:  # restricted to tenants, and none is left
             why = f"{str(problem).capitalize()}."
-        return denied(request, why) if why else super().dispatch(request, *args, **kwargs)
+        if why:
+            return denied(request, why)
+        if request.method not in SAFE:
+            return latest_from_now(super().dispatch(request, *args, **kwargs))
+        if self.page is None or not self.page.may_lag:
+            return super().dispatch(request, *args, **kwargs)
+        return from_replica(
+            request, lambda: super(Guarded, self).dispatch(request, *args, **kwargs)
+        )
 
     def get_login_url(self) -> str:
         """Return the login page of the project, else of the console."""

@@ -29,11 +29,13 @@ from console.walk import EXPORT, pick, preview, states_of
 from jobs.database import atomic
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound, OJSError
+from jobs.domain.job import Job
 from jobs.domain.outcome.bulk import DONE, Verb
 from jobs.domain.states import State
 from jobs.services.audit import undo_log
 from jobs.services.audit.audit import audited, record
 from jobs.services.operate import bulk
+from jobs.services.read import replica
 from jobs.services.read.show import show_many
 
 logger = logging.getLogger("ojs.console")
@@ -283,10 +285,14 @@ def _act(operation: Operation) -> Taken:
 
 def _export(operation: Operation) -> Taken:
     asked, place = JobFilter.read(operation.wanted), bulk.Place(**operation.place)
-    found, following = pick(asked, states_of(EXPORT, asked), place)
     shown = chosen(operation.options["columns"])
     form = exports.Format(operation.options["format"])
-    listed = show_many(found.ids[: MOST_EXPORTED - operation.matched])
+
+    def picked() -> tuple[Any, bulk.Place | None, Sequence[Job]]:
+        found, following = pick(asked, states_of(EXPORT, asked), place)
+        return found, following, show_many(found.ids[: MOST_EXPORTED - operation.matched])
+
+    found, following, listed = replica.read(picked)
     content = exports.lines(form, shown, listed)
     if not operation.slices and form is exports.Format.CSV:
         content = exports.head(shown) + content

@@ -23,6 +23,8 @@ class Menu(Enum):
 class Page:
     """One route of the console.
 
+    A replica of the database may serve the GET of a page with `may_lag`.
+
     `read` and `post` name the permits of GET and POST. A permit also has the rights of users
     restricted to tenants. An empty permit closes the method, unless the form decides (`posting` of
     the view).
@@ -37,6 +39,7 @@ class Page:
     app: str = ""  # an app that an installation may lack; empty: the core
     label: str = ""  # in the menu
     menu: Menu | None = None
+    may_lag: bool = False
 
 
 _SEE: Final = "console.see"
@@ -53,7 +56,7 @@ PAGES: Final = (
          read="attention.see_rules", post="attention.configure", app="attention"),
     Page("finding", "attention/<str:finding_id>/", "attention.FindingPage", "attention",
          read="attention.see", app="attention"),
-    Page("jobs", "jobs/", "jobs.Jobs", "jobs", read=_SEE, label="Jobs", menu=_BAR),
+    Page("jobs", "jobs/", "jobs.Jobs", "jobs", read=_SEE, label="Jobs", menu=_BAR, may_lag=True),
     Page("job", "jobs/<str:job_id>/", "job.JobDetail", "jobs", read=_SEE),
     Page("job_arguments", "jobs/<str:job_id>/arguments/", "job_arguments.JobArguments", "jobs",
          read="jobs.see_classified"),
@@ -67,7 +70,7 @@ PAGES: Final = (
     Page("queue", "queues/<path:name>/", "queues.QueueDetail", "queues",
          read=_SEE, post="queues.configure"),
     Page("dead_letter", "dead-letter/", "dead_letter.DeadLetter", "dead_letter",
-         read=_SEE, label="Dead letter", menu=_BAR),
+         read=_SEE, label="Dead letter", menu=_BAR, may_lag=True),
     Page("crons", "cron/", "cron.Crons", "crons",
          read="schedules.see", app="scheduling", label="Schedules", menu=_BAR),
     Page("cron_new", "cron/new/", "cron.CronEdit", "crons",
@@ -77,7 +80,7 @@ PAGES: Final = (
     Page("cron_edit", "cron/<int:pk>/edit/", "cron.CronEdit", "crons",
          read="schedules.configure", post="schedules.configure", app="scheduling"),
     Page("workflows", "workflows/", "workflows.Workflows", "workflows",
-         read="workflows.see", app="workflows", label="Workflows", menu=_BAR),
+         read="workflows.see", app="workflows", label="Workflows", menu=_BAR, may_lag=True),
     Page("workflow", "workflows/<str:workflow_id>/", "workflows.WorkflowDetail", "workflows",
          read="workflows.see", app="workflows"),
     Page("pools", "pools/", "pools.Pools", "pools",
@@ -94,7 +97,7 @@ PAGES: Final = (
     Page("simulated", "simulate/<str:key>/", "simulate.Simulated", "pools",
          read="pools.see", app="scheduling"),
     Page("tenants", "tenants/", "tenants.Tenants", "tenants",
-         read="tenants.compare", app="tenancy", label="Tenants", menu=_BAR),
+         read="tenants.compare", app="tenancy", label="Tenants", menu=_BAR, may_lag=True),
     Page("tenant", "tenants/<str:tenant_id>/", "tenants.TenantDetail", "tenants",
          read="tenants.see", app="tenancy"),
     Page("tenant_edit", "tenants/<str:tenant_id>/edit/", "tenants.TenantEdit", "tenants",
@@ -106,8 +109,9 @@ PAGES: Final = (
          read="workers.see", label="Workers", menu=_BAR),
     Page("worker", "workers/<path:name>/", "workers.WorkerDetail", "workers", read="workers.see"),
     Page("types", "types/", "types.Types", "types",
-         read="types.see", label="Types", menu=_MORE),
-    Page("type", "types/<str:job_type>/", "types.TypeDetail", "types", read="types.see"),
+         read="types.see", label="Types", menu=_MORE, may_lag=True),
+    Page("type", "types/<str:job_type>/", "types.TypeDetail", "types",
+         read="types.see", may_lag=True),
     Page("versions", "versions/", "versions.Versions", "versions",
          read="routing.see", app="versioning", label="Versions", menu=_MORE),
     Page("versions_of_type", "versions/<str:job_type>/", "versions.VersionsOfType", "versions",
@@ -127,7 +131,7 @@ PAGES: Final = (
     Page("schema", "schemas/<str:job_type>/", "schemas.SchemaPage", "schemas",
          read="schemas.browse", app="versioning"),
     Page("operations", "operations/", "operations.Operations", "operations",
-         read=_SEE, label="Operations", menu=_MORE),
+         read=_SEE, label="Operations", menu=_MORE, may_lag=True),
     # the verb of the operation decides which permit a POST needs
     Page("operation_new", "operations/new/", "operations.OperationNew", "operations", read=_SEE),
     Page("operation", "operations/<int:pk>/", "operations.OperationPage", "operations", read=_SEE),
@@ -141,13 +145,14 @@ PAGES: Final = (
          "regions", read="regions.see", post="regions.operate", app="federation"),
     Page("region_forget", "regions/<str:region_id>/forget/", "region_operations.RegionForget",
          "regions", read="regions.see", post="regions.delete", app="federation"),
-    Page("events", "events/", "events.Events", "events", read=_SEE, label="Events", menu=_MORE),
+    Page("events", "events/", "events.Events", "events",
+         read=_SEE, label="Events", menu=_MORE, may_lag=True),
     Page("webhooks", "webhooks/", "webhooks.Webhooks", "webhooks",
-         read="webhooks.see", app="webhooks", label="Webhooks", menu=_MORE),
+         read="webhooks.see", app="webhooks", label="Webhooks", menu=_MORE, may_lag=True),
     Page("delivery", "webhooks/deliveries/<str:delivery_id>/", "webhooks.DeliveryPage", "webhooks",
          read="webhooks.see", app="webhooks"),
     Page("audit", "audit/", "audit.Audit", "audit",
-         read="audit.see", label="Audit log", menu=_MORE),
+         read="audit.see", label="Audit log", menu=_MORE, may_lag=True),
     Page("api_keys", "api-keys/", "api_keys.ApiKeys", "api_keys",
          read="keys.see", post="keys.create", label="API keys", menu=_MORE),
     Page("api_key_rotate", "api-keys/rotate/", "api_keys.ApiKeyRotate", "api_keys",

@@ -16,6 +16,8 @@ from jobs import VERSION, extensions
 from jobs.conf import conf
 from jobs.loops import all_loops
 from jobs.services.health.health import STALE_LOOP_MS, uptime_seconds
+from jobs.services.read import replica
+from jobs.services.read.replica import Standing
 from ojs_tasks.installed import has_app
 
 TABLES: Final = 15
@@ -37,6 +39,7 @@ class System:
     database: queries.Database
     tables: list[queries.TableSize]
     replicas: list[queries.Replica]
+    reads: Standing | None  # of the replica that serves pages and lists; None: none is set
     skew_ms: int  # this machine's clock minus the database's clock
     versions: list[tuple[str, str]]
     settings: list[tuple[str, list[tuple[str, Any]]]]  # by application
@@ -60,7 +63,7 @@ class System:
 
 
 def system() -> System:
-    """Read the state of the system; four statements."""
+    """Read the state of the system; four statements, and two for a replica that serves reads."""
     found = queries.database()
     skew = timezone.now() - found.now
     return System(
@@ -68,6 +71,7 @@ def system() -> System:
         database=found,
         tables=queries.tables(TABLES),
         replicas=queries.replicas(),
+        reads=replica.watch.standing() if conf().replica_database else None,
         skew_ms=round(skew.total_seconds() * 1000),
         versions=_versions(found),
         settings=settings(),

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Final, Generic, Protocol, TypeVar
 
 from jobs.conf import read_anew
-from jobs.database import connection, on_commit
+from jobs.database import main_connection, on_commit, reading_from
 
 MOST: Final = 100_000  # entries of a cached dictionary
 
@@ -81,7 +81,7 @@ class VersionedCache(Generic[T]):
         found = self.cached(suits)
         if found is not None:
             return found
-        if connection.in_atomic_block:
+        if main_connection.in_atomic_block:
             return self._loaded(version)
         with self._loads:
             found = self.latest  # of the thread that this thread has waited for
@@ -92,7 +92,7 @@ class VersionedCache(Generic[T]):
         found = self.latest
         if found is not None and suits(found):
             return found
-        return self._uncommitted(suits) if connection.in_atomic_block else None
+        return self._uncommitted(suits) if main_connection.in_atomic_block else None
 
     def share(self, value: T, since: int) -> None:
         """Cache a value if it is newer; in a transaction after the commit.
@@ -100,7 +100,7 @@ class VersionedCache(Generic[T]):
         `since`: the number of clears when the load began. The value is dropped if the cache was
         cleared meanwhile.
         """
-        if connection.in_atomic_block:
+        if main_connection.in_atomic_block:
             on_commit(_Uncommitted(self, value, since), robust=True)
         else:
             self._publish(value, since)
@@ -111,7 +111,7 @@ class VersionedCache(Generic[T]):
         Entries of a transaction are added after the commit. The cache is cleared when a dictionary
         has more than `most` entries.
         """
-        if not connection.in_atomic_block:
+        if not main_connection.in_atomic_block:
             self._add(entries, read)
             return entries
         on_commit(partial(self._add, entries, read), robust=True)
@@ -129,8 +129,9 @@ class VersionedCache(Generic[T]):
 
     def _loaded(self, version: int | None) -> T:
         since = self.clears
-        value = self._load(version)
-        if connection.in_atomic_block:
+        with reading_from(None):  # a replica may lack the wanted version
+            value = self._load(version)
+        if main_connection.in_atomic_block:
             self.share(value, since)
         else:  # the lock of loads is held: no later load has ended before this load
             self._replace(value, since)
@@ -142,7 +143,7 @@ class VersionedCache(Generic[T]):
         It is stored with the callbacks of the commit, which Django drops when the transaction or
         the savepoint is rolled back.
         """
-        for entry in connection.run_on_commit:
+        for entry in main_connection.run_on_commit:
             callback = entry[1]
             if isinstance(callback, _Uncommitted) and callback.cache is self:
                 if callback.since == self.clears and suits(callback.value):

@@ -27,6 +27,7 @@ def check_aliases(**_options: Any) -> list[CheckMessage]:
         for key, alias, number in (
             ("DATABASE", conf().database, "ojs.E008"),
             ("DIRECT_DATABASE", conf().direct_database, "ojs.E005"),
+            ("REPLICA_DATABASE", conf().replica_database or conf().database, "ojs.E044"),
         )
         if alias not in settings.DATABASES
     ]  # fmt: skip

@@ -34,6 +34,8 @@ class Conf:
     sse_query_token: bool = False  # a key may be sent as ?access_token= of a stream
     database: str = "default"  # alias: of all tables, but for the tables of users
     direct_database: str = ""  # alias of the same database past any pooler; empty: no pooler
+    replica_database: str = ""  # alias of a hot standby for pages and lists; empty: none
+    replica_max_lag_ms: int = 10_000  # of the standby; beyond it the database itself is read
     project: str | None = None  # owner of the schedules in code; None: package of ROOT_URLCONF
     docs_url: str = "https://openjobspec.org/errors/"
     homepage: str = "https://openjobspec.org/"

@@ -7,6 +7,8 @@ of models follow `jobs/database_router.py`.
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from django.contrib.auth import get_user_model
@@ -18,14 +20,48 @@ from django.db.transaction import Atomic  # noqa: TID251 - its type
 from jobs.conf import conf
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A block whose reads go to another database."""
+
+    alias: str
+    is_in_transaction: bool  # of the database of the jobs, which began before the block
+
+
+_reading: ContextVar[_Reading | None] = ContextVar("reading", default=None)
+
+
 def alias() -> str:
     """Return the alias of the database of the jobs."""
     return conf().database
 
 
+def reading_alias() -> str:
+    """Return the alias that reads of this thread use now: see `reading_from`."""
+    main, reading = conf().database, _reading.get()
+    if reading is None or (connections[main].in_atomic_block and not reading.is_in_transaction):
+        return main
+    return reading.alias
+
+
+@contextmanager
+def reading_from(other: str | None) -> Iterator[None]:
+    """Let the reads of this thread use another alias, a replica; None: the database of the jobs.
+
+    Writes of models and transactions stay in the database of the jobs. A transaction that begins
+    within the block reads there, too: it must see its own changes.
+    """
+    is_in_transaction = connections[conf().database].in_atomic_block
+    before = _reading.set(None if other is None else _Reading(other, is_in_transaction))
+    try:
+        yield
+    finally:
+        _reading.reset(before)
+
+
 def thread_connection() -> BaseDatabaseWrapper:
     """Return this thread's connection to the database of the jobs."""
-    return connections[conf().database]
+    return connections[reading_alias()]
 
 
 def new_connection() -> BaseDatabaseWrapper:
@@ -84,11 +120,18 @@ def set_rollback(is_wanted: bool) -> None:  # noqa: FBT001 - Django's signature
 class _ThreadConnection:
     """The connection of the thread that uses it."""
 
+    __slots__ = ("_alias",)
+
+    def __init__(self, alias: Callable[[], str]) -> None:
+        """Look up the alias for each use."""
+        object.__setattr__(self, "_alias", alias)
+
     def __getattr__(self, name: str) -> Any:
-        return getattr(connections[conf().database], name)
+        return getattr(connections[self._alias()], name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        setattr(connections[conf().database], name, value)
+        setattr(connections[self._alias()], name, value)
 
 
-connection: Final = cast("BaseDatabaseWrapper", _ThreadConnection())
+connection: Final = cast("BaseDatabaseWrapper", _ThreadConnection(reading_alias))
+main_connection: Final = cast("BaseDatabaseWrapper", _ThreadConnection(alias))  # never a replica

@@ -7,6 +7,7 @@ Tables that refer to users of the host project stay in the database of the users
 cannot lead to another database, and the deletion of a user deletes their rows.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from django.db import router
 from django.db.models import Model
 
 from jobs.conf import conf
+from jobs.database import alias, reading_alias
 
 PATH: Final = "jobs.database_router.Router"
 PREFIX: Final = "ojs_"  # of the labels of these apps
@@ -25,11 +27,11 @@ class Router:
 
     def db_for_read(self, model: type[Model], **_hints: Any) -> str | None:
         """Return the alias to read from; None: not a model of these apps."""
-        if not _is_ours(model._meta.app_label):
-            return None
-        return _users_alias() if refers_to_users(model) else conf().database
+        return _alias_of(model, reading_alias)
 
-    db_for_write = db_for_read
+    def db_for_write(self, model: type[Model], **_hints: Any) -> str | None:
+        """Return the alias to write to; None: not a model of these apps."""
+        return _alias_of(model, alias)
 
     def allow_migrate(
         self, db: str, app_label: str, model: type[Model] | None = None, **_hints: Any
@@ -59,6 +61,12 @@ def refers_to_users(model: type[Model]) -> bool:
         field.remote_field is not None and field.remote_field.model._meta.label_lower == user
         for field in model._meta.local_fields
     )
+
+
+def _alias_of(model: type[Model], ours: Callable[[], str]) -> str | None:
+    if not _is_ours(model._meta.app_label):
+        return None
+    return _users_alias() if refers_to_users(model) else ours()
 
 
 def _is_ours(label: str) -> bool:

@@ -28,6 +28,12 @@ _tick = Histogram("ojs_loop_tick_seconds", "Time of one turn of a loop", ["loop"
 _fetch_empty = Counter("ojs_fetch_empty_total", "FETCH answers without a job")
 
 
+_replica = Counter(
+    "ojs_replica_reads_total",
+    "Reads that a replica may serve: by the replica, or by the database because the caller wants"
+    " its latest data, or the replica is late, unusable or has failed",
+    ["outcome"],
+)
 _lost = Counter("ojs_events_lost_total", "Events that left before a reader had read them")
 _drifts = Counter("ojs_count_drifts_total", "Counts that differed from the jobs", ["table"])
 _progress = Counter("ojs_progress_updates_total", "Reports stored", ["queue", "job_type"])
@@ -102,3 +108,8 @@ def observe_drifts(tables: Mapping[str, int]) -> None:
 def observe_tick(loop: str, seconds: float) -> None:
     """Count one run of a loop."""
     _tick.labels(loop).observe(seconds)
+
+
+def observe_replica_read(outcome: str) -> None:
+    """Count one read that a replica may serve: see jobs/services/read/replica.py."""
+    _replica.labels(outcome).inc()

@@ -151,6 +151,9 @@ DATABASES = {"default": _database(DATABASE_URL, pooled=env.flag("OJS_POOLER"))}
 DIRECT_DATABASE_URL = env.text("OJS_DIRECT_DATABASE_URL")
 if DIRECT_DATABASE_URL:
     DATABASES["direct"] = _database(DIRECT_DATABASE_URL, pooled=False)
+REPLICA_DATABASE_URL = env.text("OJS_REPLICA_DATABASE_URL")
+if REPLICA_DATABASE_URL:
+    DATABASES["replica"] = _database(REPLICA_DATABASE_URL, pooled=env.flag("OJS_REPLICA_POOLER"))
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 USE_TZ = True
@@ -218,7 +221,7 @@ _LISTS = {
     "job_types", "encryption_keys", "json_user_agents",
 }  # fmt: skip
 
-_ALIASES = {"database", "direct_database"}  # follow from the URLs
+_ALIASES = {"database", "direct_database", "replica_database"}  # follow from the URLs
 
 
 def _ojs() -> dict[str, Any]:
@@ -252,6 +255,8 @@ BUILT_IN = (
 OJS["EXTENSIONS"] = tuple(dict.fromkeys((*BUILT_IN, *OJS.get("EXTENSIONS", ()))))
 if DIRECT_DATABASE_URL:
     OJS["DIRECT_DATABASE"] = "direct"
+if REPLICA_DATABASE_URL:
+    OJS["REPLICA_DATABASE"] = "replica"
 OJS_DEMO = env.flag("OJS_DEMO")
 if OJS_DEMO:
     OJS["EXTENSIONS"] = (*OJS["EXTENSIONS"], "ojs_project.demo.DemoExtension")

@@ -187,7 +187,9 @@ from jobs.queries.storing import (
 )
 from jobs.queries.system import (
     Look,
+    Replayed,
     Vitals,
+    Written,
     ago,
     alone,
     analyze,
@@ -202,6 +204,8 @@ from jobs.queries.system import (
     take_id,
     tick,
     vitals,
+    wal_replayed,
+    wal_written,
 )
 from jobs.queries.undo import (
     Kept,
@@ -257,6 +261,7 @@ __all__ = [
     "Placed",
     "Prunable",
     "Release",
+    "Replayed",
     "Requeued",
     "Run",
     "Seen",
@@ -264,6 +269,7 @@ __all__ = [
     "UniqueJob",
     "Vitals",
     "WorkerRow",
+    "Written",
     "activate",
     "adopt",
     "aggregate_events",
@@ -439,6 +445,8 @@ __all__ = [
     "waiting",
     "wake",
     "wake_job",
+    "wal_replayed",
+    "wal_written",
     "weigh",
     "workers",
 ]

@@ -153,3 +153,28 @@ def maintain(actor: str, reason: str | None, duration_ms: int | None, *, enabled
     """Switch maintenance on or off."""
     facts = {"actor": actor, "reason": reason, "duration_ms": duration_ms, "enabled": enabled}
     run("maintain", facts)
+
+
+class Written(NamedTuple):
+    """The end of the WAL of the database, in bytes, and the identity of its cluster."""
+
+    written: int
+    cluster: int
+
+
+class Replayed(NamedTuple):
+    """The position of a hot standby in the same WAL; `replayed` None: the server is no standby."""
+
+    replayed: int | None
+    cluster: int
+    commit_age_ms: int | None  # None: nothing was replayed yet
+
+
+def wal_written() -> Written:
+    """Return the end of the WAL. Raises django.db.Error on a standby."""
+    return Written(*run("wal_written", {})[0])
+
+
+def wal_replayed() -> Replayed:
+    """Return the position of the server that reads use now: see `jobs.database.reading_from`."""
+    return Replayed(*run("wal_replayed", {})[0])

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 from rest_framework.request import Request
 
 from jobs.api.base import OJSView
+from jobs.api.may_lag import may_lag
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, OBJECT, array, integer, obj, text
 from jobs.api.schemas.jobs import JOB
@@ -235,6 +236,7 @@ class CronResume(CronView):
 class CronHistory(CronView):
     """The history of a schedule."""
 
+    @may_lag
     @operation(
         "getCronHistory",
         {200: obj({"name": NAME, "executions": array(EXECUTION), "count": integer(0)})},

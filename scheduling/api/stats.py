@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework.request import Request
 
 from jobs.api.base import OJSView
+from jobs.api.may_lag import may_lag
 from jobs.api.openapi import operation
 from jobs.api.schemas import (
     BOOLEAN,
@@ -54,6 +55,7 @@ STATS = component("SchedulingStats", obj({**MEMBERS, "strategy": STRATEGY, "stat
 class SchedulingStats(OJSView):
     """Recent dispatches by queue."""
 
+    @may_lag
     @operation(
         "getSchedulingStats",
         {200: STATS},

@@ -6,6 +6,7 @@ from rest_framework.request import Request
 
 from jobs.api.base import OJSView
 from jobs.api.jobs.detail import JOB_SUMMARY, summary
+from jobs.api.may_lag import may_lag
 from jobs.api.openapi import operation
 from jobs.api.schemas import text
 from jobs.api.wire.admin import chosen, list_of, listed, plain
@@ -50,6 +51,7 @@ class TenantView(OJSView):
 class TenantCollection(TenantView):
     """List tenants."""
 
+    @may_lag
     @operation(
         "listTenants",
         {200: list_of(codec.TENANT, "tenants")},
@@ -208,6 +210,7 @@ class TenantThrottle(TenantView):
 class TenantStats(TenantView):
     """Statistics of a tenant."""
 
+    @may_lag
     @operation("getTenantStats", {200: codec.STATS}, path=PATH, refusals=(404,))
     def get(self, request: Request, tenant_id: str) -> Answer:
         """Show the statistics of a tenant: jobs as of now, rates and shares as of the last seconds.
@@ -222,6 +225,7 @@ class TenantStats(TenantView):
 class TenantJobs(TenantView):
     """The jobs of a tenant."""
 
+    @may_lag
     @operation(
         "listTenantJobs",
         {200: list_of(JOB_SUMMARY, "jobs")},

@@ -16,7 +16,7 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglo
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 ROW = re.compile(r"^\| `([A-Z_]+)`( \*)? \| (.+?) \| (.+) \|$", re.MULTILINE)
 # settings derive it from a URL
-NO_VARIABLE = {"database", "direct_database"}
+NO_VARIABLE = {"database", "direct_database", "replica_database"}
 
 
 def documented() -> dict[str, tuple[bool, str]]:

@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 
 from jobs.api.base import OJSView
+from jobs.api.may_lag import may_lag
 from jobs.api.openapi import operation
 from jobs.api.schemas import TYPE
 from jobs.api.wire.admin import chosen, list_of, listed
@@ -20,6 +21,7 @@ ENDS = {ended: failed for failed, ended in codec.ENDS.items()}
 class TouchedJobs(OJSView):
     """The last jobs of a canary."""
 
+    @may_lag
     @operation(
         "listTouchedJobs",
         {200: list_of(codec.TOUCHED)},

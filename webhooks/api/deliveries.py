@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 
 from jobs.api.base import OJSView
+from jobs.api.may_lag import may_lag
 from jobs.api.openapi import operation
 from jobs.api.schemas import (
     OBJECT,
@@ -56,6 +57,7 @@ ID = {"delivery_id": text(1)}
 class DeliveryCollection(OJSView):
     """The log of deliveries."""
 
+    @may_lag
     @operation(
         "listDeliveries",
         {200: LIST},

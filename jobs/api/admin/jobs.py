@@ -8,6 +8,7 @@ from jobs.api.base import OJSView
 from jobs.api.jobs.detail import JOB_DETAIL, JOB_SUMMARY, job_detail, summary
 from jobs.api.jobs.jobs import JobDetail, decode_priority
 from jobs.api.jobs.override import OVERRIDE, decode_override
+from jobs.api.may_lag import may_lag
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, STATE, TIME, Schema, array, maybe, obj, text
 from jobs.api.schemas.jobs import PRIORITY
@@ -65,6 +66,7 @@ def decode_wanted(request: Request, tenant: str | None) -> Wanted:
 class AdminJobs(OJSView):
     """Jobs by filter."""
 
+    @may_lag
     @operation("adminListJobs", {200: list_of(JOB_SUMMARY, "jobs")}, query={**FILTER, **NUMBERED})
     def get(self, request: Request) -> Answer:
         """List jobs, newest first; ended jobs by their end.

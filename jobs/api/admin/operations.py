@@ -6,6 +6,7 @@ from rest_framework.request import Request
 
 from jobs.api.base import OJSView
 from jobs.api.jobs.targets import MOST_MATCHES, decode_targets, require_covered, targets
+from jobs.api.may_lag import may_lag
 from jobs.api.openapi import operation
 from jobs.api.schemas import BOOLEAN, ID, STATE, TIME, array, component, integer, maybe, obj, text
 from jobs.api.wire.admin import list_of, listed, optional_text, require_confirm
@@ -70,6 +71,7 @@ ACTION = {"action": {"type": "string", "enum": [verb.value for verb in Verb]}}
 class AdminOperations(OJSView):
     """Operations that can be undone."""
 
+    @may_lag
     @operation("adminListOperations", {200: list_of(OPERATION, "operations")}, query=NUMBERED)
     def get(self, request: Request) -> Answer:
         """List operations of the last 24 hours that changed jobs, latest first."""

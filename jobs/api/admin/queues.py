@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 
 from jobs.api.base import OJSView
+from jobs.api.may_lag import may_lag
 from jobs.api.openapi import operation
 from jobs.api.queues.detail import DETAIL, QUEUE_SUMMARY, SUMMARY, encode_queues, queue_detail
 from jobs.api.queues.queues import checked_name
@@ -24,6 +25,7 @@ def visible_queues(tenant: str | None, *, limit: int, offset: int) -> tuple[list
 class AdminQueues(OJSView):
     """All queues."""
 
+    @may_lag
     @operation("adminListQueues", {200: list_of(QUEUE_SUMMARY, "queues")}, query=NUMBERED)
     def get(self, request: Request) -> Answer:
         """List queues by name, with counts, throughput and latency."""

@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from jobs import queries
 from jobs.api.admin.queues import visible_queues
 from jobs.api.base import OJSView
+from jobs.api.may_lag import may_lag
 from jobs.api.openapi import operation
 from jobs.api.schemas import NUMBER, TIME, Schema, array, component, integer, obj, text
 from jobs.api.wire.admin import SINCE, chosen, moment, plain
@@ -78,6 +79,7 @@ POINTS = obj(
 class SystemStats(OJSView):
     """The present numbers and rates."""
 
+    @may_lag
     @operation(
         "getSystemStats",
         {200: STATS},
@@ -149,6 +151,7 @@ def encode_rates(found: Rates) -> dict[str, Any]:
 class StatsHistory(OJSView):
     """Numbers over time."""
 
+    @may_lag
     @operation(
         "getStatsHistory",
         {200: POINTS},

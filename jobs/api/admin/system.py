@@ -7,6 +7,7 @@ from rest_framework.request import Request
 
 from jobs import VERSION, extensions
 from jobs.api.base import OJSView
+from jobs.api.may_lag import may_lag
 from jobs.api.openapi import operation
 from jobs.api.schemas import (
     ANY,
@@ -179,6 +180,7 @@ class Configuration(OJSView):
 class AuditLog(OJSView):
     """The audit log."""
 
+    @may_lag
     @operation(
         "listAudit",
         {200: list_of(ENTRY, "entries")},

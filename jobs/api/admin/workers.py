@@ -6,6 +6,7 @@ import orjson
 from rest_framework.request import Request
 
 from jobs.api.base import OJSView
+from jobs.api.may_lag import may_lag
 from jobs.api.openapi import operation
 from jobs.api.schemas import (
     ANY,
@@ -133,6 +134,7 @@ def _handlers(worker: WorkerRow) -> dict[str, Any]:
 class AdminWorkers(OJSView):
     """All workers."""
 
+    @may_lag
     @operation(
         "adminListWorkers",
         {200: list_of(SUMMARY, "workers", more={"summary": COUNTS})},

@@ -17,6 +17,7 @@ from jobs.api.jobs.detail import JOB_DETAIL, details, replay_facts
 from jobs.api.jobs.jobs import JobDetail
 from jobs.api.jobs.override import OVERRIDE, decode_override
 from jobs.api.jobs.targets import require_covered
+from jobs.api.may_lag import may_lag
 from jobs.api.openapi import operation
 from jobs.api.schemas import (
     BOOLEAN,
@@ -129,6 +130,7 @@ STATS = component(
 class DeadLetterCollection(OJSView):
     """List the dead letter, or empty it."""
 
+    @may_lag
     @operation(
         "listDeadLetter",
         {200: LIST},
@@ -249,6 +251,7 @@ def _purged(swept: Swept) -> dict[str, Any]:
 class DeadLetterStats(OJSView):
     """Its statistics."""
 
+    @may_lag
     @operation(
         "getDeadLetterStats",
         {200: STATS},

@@ -29,6 +29,7 @@ from jobs.domain.states import State, state_of
 from jobs.extensions import OTHER_TENANTS, ReportHooks
 from jobs.models import Duration, LoopTick, TenantLabel, Total, Worker
 from jobs.services.lanes import limit_metrics
+from jobs.services.read import replica
 from jobs.services.record.unread import unread
 
 MOST_LABELS = 200  # further types and queues share `_other`
@@ -228,6 +229,19 @@ def _gauges() -> Iterable[Metric]:
     yield GaugeMetricFamily(
         "ojs_events_unread", "Events that a reader of the record has yet to read", value=unread()
     )
+    if conf().replica_database:
+        yield from _of_replica()
+
+
+def _of_replica() -> Iterable[Metric]:
+    found = replica.watch.standing()
+    yield GaugeMetricFamily(
+        "ojs_replica_usable", "Whether the replica serves reads", value=int(found.is_usable)
+    )
+    if found.lag_ms is not None:
+        yield GaugeMetricFamily(
+            "ojs_replica_lag_seconds", "Lag of the replica, at most", value=found.lag_ms / 1000
+        )
 
 
 def _stalled(label: Callable[[str, str], str], tenants: _Tenants) -> Metric:
