@@ -4,15 +4,17 @@ import asyncio
 import logging
 import os
 import re
+import select
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
+import psycopg
 import pytest
 from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -60,6 +62,45 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """End the server after the last test that uses it: its loops would move jobs of later tests."""
     if _serving and not (nextitem and _has_server(nextitem)):
         end_all(_serving)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that leaves a dead connection to the next test."""
+    report = yield
+    if call.when == "teardown" and report.passed and (dead := _dead_connections()):
+        report.outcome = "failed"
+        report.longrepr = f"left dead connections: {', '.join(dead)}"
+    return report
+
+
+def _dead_connections() -> list[str]:
+    """Close the connections of this thread that the server has ended; return their aliases."""
+    from django.db import connections
+
+    found = []
+    for one in connections.all(initialized_only=True):
+        raw = one.connection
+        if raw is None or (not raw.closed and not _was_ended(raw)):
+            continue
+        found.append(one.alias)
+        one.connection = None
+    return found
+
+
+def _was_ended(raw: Any) -> bool:
+    """Return whether the server has ended a connection, without a statement."""
+    look = select.poll()
+    look.register(raw.fileno(), select.POLLIN)
+    if not look.poll(0):
+        return False
+    try:
+        raw.pgconn.consume_input()
+    except psycopg.OperationalError:
+        return True
+    return bool(raw.pgconn.status == psycopg.pq.ConnStatus.BAD)
 
 
 @pytest.fixture(scope="session")
@@ -133,7 +174,7 @@ def _delete(*, is_shared: bool) -> None:
     """Delete the rows of all tables that are not empty, in one transaction."""
     from django.db import connection, transaction
 
-    names = (*_TABLES, "ojs_audit", *tables(), *(() if _serving else _VERSION_KEYS))
+    names = (*_TABLES, "ojs_audit", "ojs_cache", *tables(), *(() if _serving else _VERSION_KEYS))
     with transaction.atomic(), connection.cursor() as cursor:
         if is_shared:
             cursor.execute(f"LOCK TABLE {', '.join(names)} IN EXCLUSIVE MODE")

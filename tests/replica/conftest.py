@@ -44,9 +44,7 @@ class Pair:
         """Wait until the standby has replayed all commits."""
         written = ask(self.main, "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
         until(
-            lambda: (
-                ask(self.standby, "SELECT pg_last_wal_replay_lsn() - '0/0'::pg_lsn") >= written
-            ),
+            lambda: ask(self.standby, "SELECT pg_last_wal_replay_lsn() - '0/0'::pg_lsn") >= written,
             "the replay",
         )
 

