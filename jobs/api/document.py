@@ -59,6 +59,9 @@ HEADERS: dict[str, Schema] = {
     "X-OJS-Queue-Pressure": {"description": "Depth by bound",
                              "schema": text(pattern="^[0-9]+[.][0-9]{2}$")},
     "X-OJS-Operation": {"description": "Operation that can be undone", "schema": integer(1)},
+    "X-OJS-Replica-Lag-Ms": {"description": "Age of the data, at most, where a replica serves it."
+                             " The request header `Cache-Control: no-cache` asks for the latest",
+                             "schema": integer(0)},
     "OJS-Deduplicated": {"description": "A job was stored before", "schema": {"const": "true"}},
 }  # fmt: skip
 SHARED_HEADERS = (

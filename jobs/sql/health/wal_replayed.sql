@@ -1,5 +1,5 @@
--- wal_replayed: how far a hot standby has replayed the WAL, in bytes; null: the server is no standby. The
--- age of the last replayed commit is by the clocks of two machines.
+-- wal_replayed: how far a hot standby has replayed the WAL, in bytes; null: the server is no standby.
+-- The age of the last replayed commit is by the clocks of two machines.
 SELECT CASE WHEN pg_is_in_recovery()
             THEN (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::bigint END AS replayed,
        (SELECT system_identifier FROM pg_control_system()) AS cluster,
