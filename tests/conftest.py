@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,7 @@ _VERSION_KEYS = ("ojs_version_apart", "ojs_version_route")
 
 
 _serving: list["subprocess.Popen[bytes]"] = []
+_dropped: list[str] = []  # test databases at the end of the run: connections to them are dead
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
@@ -57,11 +59,51 @@ def _has_server(item: pytest.Item) -> bool:
     return "server" in getattr(item, "fixturenames", ())
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """End the server after the last test that uses it: its loops would move jobs of later tests."""
+    with without_loop(item):
+        yield
     if _serving and not (nextitem and _has_server(nextitem)):
         end_all(_serving)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Hide the loop of the browser: see `without_loop`."""
+    with without_loop(item):
+        yield
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Hide the loop of the browser: see `without_loop`."""
+    with without_loop(item):
+        yield
+
+
+@contextmanager
+def without_loop(item: pytest.Item) -> Iterator[None]:
+    """Hide the loop of `browser`, and its permission, from a test without a browser.
+
+    Such tests run coroutines in this thread, and some expect that the ORM refuses to run on a loop.
+    Django has other connections where a loop runs. So the fixtures of a test, which begin its
+    transaction, must see no loop either.
+    """
+    running = (
+        None if "browser" in getattr(item, "fixturenames", ()) else asyncio._get_running_loop()
+    )
+    if running is None:
+        yield
+        return
+    asyncio._set_running_loop(None)
+    permission = os.environ.pop(ASYNC_UNSAFE, None)
+    try:
+        yield
+    finally:
+        if permission is not None:
+            os.environ[ASYNC_UNSAFE] = permission
+        asyncio._set_running_loop(running)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -70,7 +112,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Fail a test that leaves a dead connection to the next test."""
     report = yield
-    if call.when == "teardown" and report.passed and (dead := _dead_connections()):
+    is_over = call.when == "teardown" and report.passed and not _dropped
+    if is_over and (dead := _dead_connections()):
         report.outcome = "failed"
         report.longrepr = f"left dead connections: {', '.join(dead)}"
     return report
@@ -122,7 +165,8 @@ def django_db_setup(
             made = setup_databases(verbosity=0, interactive=False)
         yield
         with django_db_blocker.unblock():
-            for connection, _, _ in made:
+            for connection, name, _ in made:
+                _dropped.append(name)
                 end_sessions(connection)
             teardown_databases(made, verbosity=0)
 
@@ -284,24 +328,6 @@ def browser() -> Iterator["Browser"]:
         )
         yield chromium
         chromium.close()
-
-
-@pytest.fixture(autouse=True)
-def loop_of_the_browser(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Hide the loop of `browser`, and its permission, from tests without a browser.
-
-    They run coroutines in this thread, and some expect that the ORM refuses to run on a loop.
-    """
-    running = None if "browser" in request.fixturenames else asyncio._get_running_loop()
-    if running is None:
-        yield
-        return
-    asyncio._set_running_loop(None)
-    permission = os.environ.pop(ASYNC_UNSAFE, None)
-    yield
-    if permission is not None:
-        os.environ[ASYNC_UNSAFE] = permission
-    asyncio._set_running_loop(running)
 
 
 def wait_until_answering(url: str) -> None:
