@@ -42,6 +42,7 @@ _VERSION_KEYS = ("ojs_version_apart", "ojs_version_route")
 
 
 _serving: list["subprocess.Popen[bytes]"] = []
+_loops: list[asyncio.AbstractEventLoop] = []  # of the browser
 _dropped: list[str] = []  # test databases at the end of the run: connections to them are dead
 
 
@@ -103,7 +104,7 @@ def without_loop(item: pytest.Item) -> Iterator[None]:
     finally:
         if permission is not None:
             os.environ[ASYNC_UNSAFE] = permission
-        asyncio._set_running_loop(running)
+        asyncio._set_running_loop(_loops[0] if _loops else None)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -326,8 +327,16 @@ def browser() -> Iterator["Browser"]:
             executable_path=os.environ[VARIABLE],
             args=["--no-sandbox", "--disable-background-networking"],
         )
+        _loops.append(asyncio.get_running_loop())
         yield chromium
+        show_loop()
         chromium.close()
+        _loops.clear()
+
+
+def show_loop() -> None:
+    """Show the loop of the browser again at the end of the run, which the last test may hide."""
+    asyncio._set_running_loop(_loops[0])
 
 
 def wait_until_answering(url: str) -> None:

@@ -1,5 +1,6 @@
 """Operators and their browser."""
 
+import contextlib
 import functools
 from collections.abc import Iterator
 
@@ -19,6 +20,7 @@ from playwright.sync_api import (
 )
 
 from console.models import Operation
+from tests.conftest import show_loop
 
 PASSWORD = "correct horse battery staple"  # noqa: S105 - a test's own
 WAIT_MS = 20_000  # on a busy machine
@@ -86,6 +88,7 @@ def tab(browser: Browser, server: str) -> Iterator[Page]:
     context = browser.new_context(base_url=server, viewport=SIZE)
     context.set_default_timeout(WAIT_MS)
     yield context.new_page()
+    show_loop()
     context.close()
 
 
@@ -117,9 +120,11 @@ def _leave(tab: Page, tries: int = 5) -> None:
     """Show an empty page, so that no page sends further requests."""
     try:
         tab.goto("about:blank")
-    except Error:  # a navigation in progress interrupted this one
+    except Error:  # another navigation interrupted this one, perhaps the one of the last try
         if not tries:
             raise
+        with contextlib.suppress(Error):
+            tab.wait_for_load_state()
         _leave(tab, tries - 1)
 
 
