@@ -19,7 +19,7 @@ def elsewhere() -> Iterator[None]:
     connections.settings[OTHER] = connections.settings["default"]
     yield
     connections[OTHER].close()
-    delattr(connections._connections, OTHER)
+    del connections[OTHER]
     del connections.settings[OTHER]
 
 
