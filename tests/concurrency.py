@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from django.db import connection
 
+from jobs.services.record.aggregate import aggregate_events
+
 T = TypeVar("T")
 DEADLINE_S = 30.0
 
@@ -96,3 +98,9 @@ def wait_until_complete() -> None:
             return bool(cursor.fetchone()[0])
 
     until(is_complete)
+
+
+def aggregate_all() -> None:
+    """Aggregate the events of the store, once no transaction of the cluster holds them back."""
+    wait_until_complete()
+    aggregate_events(100_000)

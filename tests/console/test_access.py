@@ -24,8 +24,8 @@ from jobs.domain.states import State
 from jobs.models import Audit, Staff
 from jobs.permits import table
 from jobs.services.audit.audit import record
-from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_state
+from tests.concurrency import aggregate_all
 from tests.console.test_actions import act
 from tests.console.test_operations import begin, run_tasks
 from tests.factories import JobFactory
@@ -249,7 +249,7 @@ def test_the_numbers_of_a_restricted_user_are_those_of_its_jobs(of_blue: Client)
     job_of("blue")
     for _ in range(3):
         job_of("red")
-    aggregate_events(1_000)
+    aggregate_all()
 
     page = of_blue.get(reverse("ojs_console:overview"))
 

@@ -25,12 +25,12 @@ from jobs.services.access.api_keys import NewKey, create
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import limits
 from jobs.services.operate.queues import pause
-from jobs.services.record.aggregate import aggregate_events
 from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.api.cron_codec import decode_definition
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import cron_register, pools
 from scheduling.services.scenarios import Wish
+from tests.concurrency import aggregate_all
 from tests.console import presses
 from tests.console.test_operations import begin
 from tests.console.test_simulate import CHANGES, SCENARIO, perform
@@ -93,7 +93,7 @@ def places(page: Page) -> Places:
     plan = {"steps": [5, 100], "bake_time": "PT1H"}
     routing.put(parse_wanted(TYPE, {"rules": rules, "auto_rollback": guard,
                                                   "plan": plan}))  # fmt: skip
-    aggregate_events(10_000)
+    aggregate_all()
     Finding.objects.create(
         id=FINDING, rule="queue_paused", subject="mail", severity=2, since=now(), jobs=2,
         tenants=1, facts={"actor": "ada", "reason": "it floods"},

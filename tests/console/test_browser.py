@@ -12,8 +12,8 @@ from jobs.models import LoopTick
 from jobs.queries import ago
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.outcome.cancel import cancel
-from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_state
+from tests.concurrency import aggregate_all
 from tests.console.conftest import PASSWORD, WAIT_MS, answer
 from tests.factories import DraftFactory, JobFactory, stored_ids
 
@@ -152,7 +152,7 @@ def test_pages_need_no_script(browser: Browser, server: str, operator: object) -
 
 def test_the_overview_draws_what_happened_and_has_it_as_a_table(page: Page) -> None:
     JobFactory.create(state=State.COMPLETED)
-    aggregate_events(100_000)
+    aggregate_all()
     page.reload()
     expect(page.locator(".legend").first).to_contain_text("1 completed")  # aggregated by now
     chart = page.locator("[data-chart=throughput]")

@@ -12,6 +12,7 @@ from jobs.domain.states import State
 from jobs.models import Period
 from jobs.services.operate.queues import pause
 from jobs.services.record.aggregate import aggregate_events
+from tests.concurrency import aggregate_all
 from tests.factories import JobFactory, stored
 
 IS_DRAWN = """kind => {
@@ -39,7 +40,7 @@ def moment(text: str) -> datetime:
 def test_a_drag_over_a_chart_leads_to_the_jobs_of_that_time(page: Page) -> None:
     job = JobFactory.create(state=State.COMPLETED, queue="mail", type="mail.send")
     pause("mail", Caller("ada"), "it floods")
-    aggregate_events(100_000)
+    aggregate_all()
     page.goto("/console/types/mail.send/?range=15m")
     chart = page.locator("[data-chart=throughput]")
     page.wait_for_function(IS_DRAWN, arg="throughput")
@@ -62,7 +63,7 @@ def test_a_drag_over_a_chart_leads_to_the_jobs_of_that_time(page: Page) -> None:
 
 def test_keys_read_a_chart_and_choose_a_period(page: Page) -> None:
     JobFactory.create(state=State.COMPLETED, queue="mail")
-    aggregate_events(100_000)
+    aggregate_all()
     page.goto("/console/?range=24h")
     chart = page.locator("[data-chart=throughput]")
     plot = chart.locator(".plot")

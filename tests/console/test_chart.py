@@ -24,6 +24,7 @@ from jobs.models import DEFAULT_TENANT, Audit, Period, Worker
 from jobs.services.operate.queues import pause, resume
 from jobs.services.record.aggregate import aggregate_events
 from jobs.services.workers.heartbeat import Report, heartbeat
+from tests.concurrency import aggregate_all
 from tests.console.test_pages import listed, url
 from tests.factories import JobFactory, stored
 from versioning.domain.declaration import declared
@@ -160,7 +161,7 @@ def test_known_jobs_are_in_the_charts_of_their_queue_and_type(console: Client) -
     JobFactory.create(state=State.DISCARDED, queue="mail", type="mail.send")
     stored(2, queue="mail", type="mail.other")
     stored(5, queue="other", type="mail.other")
-    aggregate_events(100_000)
+    aggregate_all()
 
     for one in RANGES:
         queue = shown(console, "queue", "mail", range=one.name)
@@ -174,7 +175,7 @@ def test_known_jobs_are_in_the_charts_of_their_queue_and_type(console: Client) -
 def test_a_step_links_to_exactly_its_jobs(console: Client) -> None:
     mine = stored(1, queue="mail", type="mail.send")[0]
     stored(1, queue="mail", type="other")
-    aggregate_events(100_000)
+    aggregate_all()
 
     (row,) = shown(console, "type", "mail.send").counts.rows
 
@@ -295,14 +296,14 @@ def test_the_pages_of_types_cost_the_same_for_every_range_and_number_of_jobs(
 
     JobFactory.create(state=State.DISCARDED, queue="mail", type="mail.send", version="1.0")
     heartbeat(Report("w1", queues=("mail",)))
-    aggregate_events(100_000)
+    aggregate_all()
     costs()  # fills the caches
     before = costs()
     for n in range(5):
         JobFactory.create(state=State.DISCARDED, queue=f"q{n}", type="mail.send", version="1.0")
         heartbeat(Report(f"more{n}", queues=("mail",)))
         JobFactory.create(state=State.COMPLETED, queue=f"p{n}", type=f"mail.n{n}")
-    aggregate_events(100_000)
+    aggregate_all()
 
     assert costs() == before
     assert before == {"types": {4}, "type": {16}}
@@ -331,7 +332,7 @@ def test_the_page_of_a_type_tells_runs_errors_tenants_versions_and_workers(
         ("w1", takes, "mail"), ("w2", other, "mail"), ("w3", takes, "else"),
     ):  # fmt: skip
         heartbeat(Report(name, queues=(queue,), declaration=declared(handlers, is_exclusive=True)))
-    aggregate_events(100_000)
+    aggregate_all()
     with connection.cursor() as cursor:  # known times instead of real ones
         for kind, ms in ((3, 40), (4, 500), (5, 70)):
             cursor.execute("UPDATE ojs_event SET took_ms = %s WHERE kind = %s", [ms, kind])

@@ -22,7 +22,7 @@ from jobs.services.audit.audit import record
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.lanes import limits, queue_config
 from jobs.services.operate.queues import pause
-from jobs.services.record.aggregate import aggregate_events
+from tests.concurrency import aggregate_all
 from tests.console.conftest import WAIT_MS
 from tests.console.test_pages import UNKNOWN, text, url
 from tests.factories import JobFactory, stored, stored_ids
@@ -61,7 +61,7 @@ def test_average_of_nothing_is_no_duration(ms: float | None, shown: str) -> None
 
 def test_queue_without_runs_shows_no_run_time(console: Client) -> None:
     stored_ids(1, queue="mail")
-    aggregate_events(1_000)
+    aggregate_all()
 
     for page in (url("queues"), url("queue", "mail")):
         shown = text(console, page)

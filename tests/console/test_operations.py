@@ -25,8 +25,8 @@ from jobs.domain.states import State
 from jobs.models import Audit, Job, Ready
 from jobs.services.operate import bulk, operate
 from jobs.services.read.find import find
-from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_state, assert_store_is_sound
+from tests.concurrency import aggregate_all
 from tests.factories import JobFactory, stored_ids
 from tests.jobs.worker.conftest import Spawn
 from tests.processes import kill_family, until
@@ -424,7 +424,7 @@ def _waiting() -> int:
 
 def test_a_preview_counts_and_shows_before_anything_is_done(console: Client) -> None:
     ids = stored_ids(12, queue="mail", type="mail.send") + stored_ids(3, queue="other")
-    aggregate_events(100_000)
+    aggregate_all()
 
     answer = console.get(NEW, {"verb": "cancel", "state": "available"})
 

@@ -14,8 +14,8 @@ from jobs.domain.states import State
 from jobs.models import Queue
 from jobs.services.operate.queues import pause
 from jobs.services.outcome.cancel import cancel
-from jobs.services.record.aggregate import aggregate_events
 from jobs.services.workers.heartbeat import Report, Standing, heartbeat
+from tests.concurrency import aggregate_all
 from tests.factories import JobFactory, stored, stored_ids
 from tests.spec import spec
 
@@ -72,7 +72,7 @@ def test_every_page_shows_every_state_at_a_fixed_cost(console: Client) -> None:
             JobFactory.create(state=state, queue=f"{round_}-{state.value}")
         heartbeat(Report(f"worker-{round_}", queues=("a",), concurrency=3, hostname="host"))
         pause(f"{round_}-active")
-        aggregate_events(100_000)
+        aggregate_all()
 
     one_of_each("first")
     for name in PAGES:  # the first view removes expired leftovers of earlier tests

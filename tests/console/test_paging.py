@@ -14,8 +14,8 @@ from jobs.domain.states import State
 from jobs.models import Queue, Worker
 from jobs.services.outcome.cancel import cancel
 from jobs.services.read.find import Wanted, find
-from jobs.services.record.aggregate import aggregate_events
 from jobs.services.workers.workers import WorkerFilter, workers
+from tests.concurrency import aggregate_all
 from tests.console.test_pages import text, url
 from tests.factories import stored_ids
 
@@ -105,7 +105,7 @@ def test_a_page_of_a_queue_is_the_same_whether_few_or_many_are_looked_at(
 ) -> None:
     for n in range(120):
         stored_ids(1, queue="rare" if n % 9 == 0 else "often")
-    aggregate_events(100_000)
+    aggregate_all()
     monkeypatch.setattr(search, "SIZE", 10)
     seen: dict[int, list[Any]] = {}
     for glances in ((15, 20, 50_000), (15, 15, 49_970), (50_000,)):
@@ -134,7 +134,7 @@ def test_a_page_of_a_queue_is_the_same_whether_few_or_many_are_looked_at(
 
 def test_a_full_page_of_a_queue_looks_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
     stored_ids(60, queue="mail")
-    aggregate_events(100_000)
+    aggregate_all()
     looked: list[int] = []
 
     def noted(wanted: Wanted, **bounds: Any) -> Any:
@@ -159,7 +159,7 @@ def test_a_preview_of_all_looks_at_one_slice_and_is_exact(
     ids = stored_ids(number)
     for job_id in stored_ids(30):
         cancel(job_id)
-    aggregate_events(100_000)
+    aggregate_all()
 
     seen = walk.preview("cancel", JobFilter())
     narrowed = walk.preview("cancel", JobFilter(type="none"))

@@ -17,12 +17,12 @@ from jobs.domain.dispatch.claim import FetchRequest, PriorityScope, Strategy
 from jobs.models import Audit, Period, TenantPeriod
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.operate.queues import pause
-from jobs.services.record.aggregate import aggregate_events
 from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.domain.pool import Cost, Scope, TenantWeights
 from scheduling.domain.pool_request import parse_pool
 from scheduling.models import Configuration, PoolRow
 from scheduling.services import configuration, pools
+from tests.concurrency import aggregate_all
 from tests.console.conftest import answer
 from tests.console.test_pages import MOST_STATEMENTS, text, url
 from tests.factories import stored
@@ -136,7 +136,7 @@ def test_every_page_costs_as_much_whatever_there_is(console: Client) -> None:
         stored(2, queue=f"q{n}")
     define("mine", queues=[f"q{n}" for n in range(12)], strategy="weighted")
     claim("mine", 5)
-    aggregate_events(100_000)
+    aggregate_all()
 
     assert [cost(address) for address in pages] == before
     assert max(before) <= MOST_STATEMENTS + 2

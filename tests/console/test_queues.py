@@ -11,8 +11,8 @@ from console import purges
 from jobs.domain.states import State
 from jobs.models import Audit, Job, Queue
 from jobs.services.operate import queue_removal
-from jobs.services.record.aggregate import aggregate_events
 from tests.asserts import assert_state, assert_store_is_sound
+from tests.concurrency import aggregate_all
 from tests.console.conftest import WAIT_MS, answer
 from tests.console.test_actions import act, messages_of
 from tests.console.test_pages import text, url
@@ -45,7 +45,7 @@ def purge(client: Client, name: str, **form: Any) -> list[str]:
 
 def test_a_queue_shows_since_when_its_oldest_job_waits(console: Client) -> None:
     stored_ids(2, queue="mail")
-    aggregate_events(1_000)
+    aggregate_all()
 
     listed = {row.name: since for row, since in console.get(url("queues")).context["rows"]}
     shown = console.get(url("queue", "mail")).context

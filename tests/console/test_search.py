@@ -18,7 +18,7 @@ from jobs.models import Job as Row
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.cancel import cancel
 from jobs.services.outcome.nack import Nack, nack
-from jobs.services.record.aggregate import aggregate_events
+from tests.concurrency import aggregate_all
 from tests.factories import JobFactory, error, stored_ids
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -172,7 +172,7 @@ def test_totals_are_exact_where_counts_or_the_search_tell_them(console: Client) 
     stored_ids(70, queue="mail") + stored_ids(3, queue="other")
     for job_id in stored_ids(60, queue="gone"):
         cancel(job_id)
-    aggregate_events(100_000)
+    aggregate_all()
 
     def total(**asked: str) -> Any:
         return search.page(JobFilter.read(asked)).total
@@ -191,7 +191,7 @@ def test_a_total_is_estimated_from_what_was_read(
 ) -> None:
     monkeypatch.setattr("console.search.LOOKED_WIDE", 60)
     stored_ids(100) + stored_ids(20, type="tests.rare") + stored_ids(40)
-    aggregate_events(100_000)
+    aggregate_all()
 
     answer = console.get(reverse("ojs_console:jobs"), {"type": "tests.rare"})
 

@@ -20,13 +20,13 @@ from jobs.domain.errors import Unprocessable
 from jobs.domain.states import State
 from jobs.models import Audit, TenantPeriod
 from jobs.services.dispatch.fetch import fetch
-from jobs.services.record.aggregate import aggregate_events
 from tenancy.domain.noise import Reason, Signal
 from tenancy.domain.tenant import Definition, QuotaMode, Rate, Source, Standing, TenantLimits
 from tenancy.domain.throttle import Action, Hold
 from tenancy.models import Survey, Tenant, Throttle
 from tenancy.services import noise, tenants
 from tenancy.services.watch import survey
+from tests.concurrency import aggregate_all
 from tests.console.conftest import WAIT_MS
 from tests.console.test_pages import MOST_OF_CAUSES, MOST_STATEMENTS, text, url
 from tests.console.test_pools import act, words
@@ -199,7 +199,7 @@ def test_every_page_costs_as_much_whatever_there_is(console: Client) -> None:
         of(f"t{n}", 2, queue=f"q{n}")
         of("blue", 1, queue=f"q{n}")
         did(f"t{n}", enqueued=200 * n, started=n)
-    aggregate_events(100_000)
+    aggregate_all()
 
     assert [cost(address) for address in pages] == before
     assert max(before) <= MOST_STATEMENTS + MOST_OF_CAUSES

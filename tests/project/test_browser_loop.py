@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from django.db import connection
 
 
 async def answer() -> int:
@@ -20,6 +19,11 @@ def test_a_coroutine_runs_after_the_browser_has_started() -> None:
     assert asyncio.run(answer()) == 42
 
 
-@pytest.mark.django_db
-def test_a_test_without_the_browser_has_its_transaction() -> None:
-    assert connection.in_atomic_block
+@pytest.fixture(scope="module")
+def loop() -> asyncio.AbstractEventLoop | None:
+    """Return the running loop; fixtures of a module come before all those of a test."""
+    return asyncio._get_running_loop()
+
+
+def test_fixtures_see_no_loop(loop: asyncio.AbstractEventLoop | None) -> None:
+    assert loop is None
