@@ -31,7 +31,7 @@ _fetch_empty = Counter("ojs_fetch_empty_total", "FETCH answers without a job")
 _replica = Counter(
     "ojs_replica_reads_total",
     "Reads that a replica may serve: by the replica, or by the database because the caller wants"
-    " its latest data, or the replica is late, unusable or has failed",
+    " its latest data, or the replica is late, unusable, has failed or lacks the thing",
     ["outcome"],
 )
 _lost = Counter("ojs_events_lost_total", "Events that left before a reader had read them")

@@ -156,10 +156,11 @@ def maintain(actor: str, reason: str | None, duration_ms: int | None, *, enabled
 
 
 class Written(NamedTuple):
-    """The end of the WAL of the database, in bytes, and the identity of its cluster."""
+    """The end of the WAL of the database, in bytes, and the identity of this WAL."""
 
     written: int
     cluster: int
+    timeline: int
 
 
 class Replayed(NamedTuple):
@@ -167,6 +168,7 @@ class Replayed(NamedTuple):
 
     replayed: int | None
     cluster: int
+    timeline: int
     commit_age_ms: int | None  # None: nothing was replayed yet
 
 

@@ -174,6 +174,10 @@ def ids(found: Sequence[CheckMessage]) -> list[str | None]:
             {"DIRECT_DATABASE": "past"},
             "ojs.E005: OJS['DIRECT_DATABASE'] is 'past': no such database",
         ),
+        (
+            {"REPLICA_DATABASE": "copy"},
+            "ojs.E044: OJS['REPLICA_DATABASE'] is 'copy': no such database",
+        ),
     ],
 )
 def test_an_unknown_alias_is_named(settings: Any, ojs: dict[str, str], problem: str) -> None:

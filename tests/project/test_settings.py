@@ -105,6 +105,8 @@ def test_a_pooler_gets_no_prepared_statements_and_workers_go_past_it() -> None:
         DATABASE_URL="postgresql://ojs@pooler:6432/ojs", OJS_POOLER="true",
         OJS_DIRECT_DATABASE_URL="postgresql://ojs@db:5432/ojs", OJS_MAX_BATCH="7",
         OJS_EXTENSIONS="a.B, c.D",
+        OJS_REPLICA_DATABASE_URL="postgresql://ojs@a,b:5432/ojs?target_session_attrs=standby",
+        OJS_REPLICA_POOLER="true",
     )  # fmt: skip
 
     databases, ojs = map(json.loads, done.stdout.splitlines())
@@ -112,8 +114,11 @@ def test_a_pooler_gets_no_prepared_statements_and_workers_go_past_it() -> None:
     assert (pooled["HOST"], "prepare_threshold" in pooled["OPTIONS"]) == ("pooler", False)
     assert pooled["DISABLE_SERVER_SIDE_CURSORS"] is True
     assert (direct["HOST"], direct["OPTIONS"]["prepare_threshold"]) == ("db", 2)
+    replica = databases["replica"]
+    assert (replica["HOST"], replica["OPTIONS"]["target_session_attrs"]) == ("a,b", "standby")
+    assert "prepare_threshold" not in replica["OPTIONS"]
     assert ojs == {
-        "DIRECT_DATABASE": "direct", "MAX_BATCH": 7,
+        "DIRECT_DATABASE": "direct", "REPLICA_DATABASE": "replica", "MAX_BATCH": 7,
         "EXTENSIONS": [
             "federation.extension.Federation",
             "scheduling.extension.Cron", "scheduling.extension.FairScheduling",

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, LiteralString
@@ -108,6 +108,11 @@ class Site:
         answer = self.client.get(LIST, headers=headers).raise_for_status()
         return [job["id"] for job in answer.json()["jobs"]], answer.headers.get(LAG)
 
+    def reads(self) -> str:
+        """Read a list, which looks at the standby, and return the metrics of reads by outcome."""
+        self.listed()
+        return self.client.get("/metrics").text
+
     def log_in(self) -> None:
         """Log in to the console as root."""
         self.client.get("/console/login/")
@@ -128,6 +133,8 @@ def serve(pair: Pair) -> Iterator[Any]:
 
     def start(**environment: str) -> Site:
         port = free_port()
+        environment.setdefault("DATABASE_URL", pair.main.url)
+        environment.setdefault("OJS_REPLICA_DATABASE_URL", pair.standby.url)
         started.append(
             subprocess.Popen(
                 [sys.executable, *http_server(port)],
@@ -135,8 +142,6 @@ def serve(pair: Pair) -> Iterator[Any]:
                 start_new_session=True,
                 env={
                     **os.environ,
-                    "DATABASE_URL": pair.main.url,
-                    "OJS_REPLICA_DATABASE_URL": pair.standby.url,
                     "OJS_AUTH": "off",
                     "OJS_ALLOW_INSECURE": "true",
                     **environment,
@@ -153,3 +158,15 @@ def serve(pair: Pair) -> Iterator[Any]:
     for process in started:
         kill_family(process.pid)
         process.wait()
+
+
+@pytest.fixture
+def console(pair: Pair, serve: Callable[..., Site]) -> Site:
+    """Return a client that is logged in to the console."""
+    manage(
+        pair.main, "createsuperuser", "--noinput", "--username=root", "--email=root@example.org",
+        DJANGO_SUPERUSER_PASSWORD=WORD,
+    )  # fmt: skip
+    site = serve()
+    site.log_in()
+    return site

@@ -238,9 +238,10 @@ def _of_replica() -> Iterable[Metric]:
     yield GaugeMetricFamily(
         "ojs_replica_usable", "Whether the replica serves reads", value=int(found.is_usable)
     )
-    if found.lag_ms is not None:
+    lag_ms = found.lag_ms
+    if lag_ms is not None:
         yield GaugeMetricFamily(
-            "ojs_replica_lag_seconds", "Lag of the replica, at most", value=found.lag_ms / 1000
+            "ojs_replica_lag_seconds", "Lag of the replica, at most", value=lag_ms / 1000
         )
 
 

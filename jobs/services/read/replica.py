@@ -19,6 +19,7 @@ from django.db import Error, connections
 from jobs import caches, queries
 from jobs.conf import conf
 from jobs.database import reading_from
+from jobs.domain.errors import NotFound
 from jobs.metrics import observe_replica_read
 
 T = TypeVar("T")
@@ -34,13 +35,22 @@ _lag_ms: ContextVar[int | None] = ContextVar("lag_ms", default=None)
 class Standing:
     """The outcome of the last look at the replica."""
 
-    lag_ms: int | None  # None: it cannot serve reads
+    behind_ms: int | None  # at the time of the look; None: it cannot serve reads
     why: str = ""  # it cannot
+    at: float = 0.0  # of the look, by the monotonic clock
+
+    @property
+    def lag_ms(self) -> int | None:
+        """How old its data is now, at most; None: it cannot serve reads."""
+        if self.behind_ms is None:
+            return None
+        return self.behind_ms + int((monotonic() - self.at) * 1000)
 
     @property
     def is_usable(self) -> bool:
         """Whether the replica may serve reads."""
-        return self.lag_ms is not None and self.lag_ms <= conf().replica_max_lag_ms
+        lag_ms = self.lag_ms
+        return lag_ms is not None and lag_ms <= conf().replica_max_lag_ms
 
 
 class Watch:
@@ -93,18 +103,18 @@ class Watch:
             return Standing(None, "it is a replica of another database")
         if found.replayed is None:
             return Standing(None, "it is no standby: it may have been promoted")
-        lag_ms = self._lag_ms(found.replayed)
-        lag_ms = found.commit_age_ms if lag_ms is None else lag_ms
-        if lag_ms is None:
+        if found.timeline != main.timeline:  # its WAL may have commits that the failover has lost
+            return Standing(None, "it has not joined the database since the last failover")
+        at = self._written_at(found.replayed)
+        if at is not None:
+            return Standing(0, at=at)
+        if found.commit_age_ms is None:
             return Standing(None, "it has replayed nothing yet")
-        return Standing(lag_ms)
+        return Standing(max(0, found.commit_age_ms), at=monotonic())
 
-    def _lag_ms(self, replayed: int) -> int | None:
-        """Return how old the replica's data is; None: older than all samples."""
-        for when, written in reversed(self._samples):
-            if written <= replayed:
-                return int((monotonic() - when) * 1000)
-        return None
+    def _written_at(self, replayed: int) -> float | None:
+        """Return a time whose commits the replica has; None: it lacks those of all samples."""
+        return next((at for at, end in reversed(self._samples) if end <= replayed), None)
 
     def _note(self, standing: Standing, rest_s: float) -> None:
         self._standing, self._next = standing, monotonic() + rest_s
@@ -122,8 +132,8 @@ def lag_ms() -> int | None:
 def read(run: Callable[[], T], *, is_latest: bool = False) -> T:
     """Return what `run` reads, from the replica where it can serve it.
 
-    `run` must be free of side effects: it runs again on the database if the replica fails.
-    `is_latest`: the caller must see its own changes.
+    `run` must be free of side effects: it runs again on the database if the replica fails, or lacks
+    what `run` looks for. `is_latest`: the caller must see its own changes.
     """
     alias = conf().replica_database
     if not alias:
@@ -133,7 +143,7 @@ def read(run: Callable[[], T], *, is_latest: bool = False) -> T:
         return run()
     standing = watch.standing()
     if not standing.is_usable:
-        observe_replica_read("unusable" if standing.lag_ms is None else "late")
+        observe_replica_read("unusable" if standing.behind_ms is None else "late")
         return run()
     shown = _lag_ms.set(standing.lag_ms)
     try:
@@ -141,10 +151,13 @@ def read(run: Callable[[], T], *, is_latest: bool = False) -> T:
             found = run()
     except Error as problem:
         watch.failed(problem)
+        outcome = "failed"
+    except NotFound:  # it may be newer than the data of the replica
+        outcome = "missing"
     else:
         observe_replica_read("replica")
         return found
     finally:
         _lag_ms.reset(shown)
-    observe_replica_read("failed")
+    observe_replica_read(outcome)
     return run()
