@@ -14,6 +14,7 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 
 from ojs_tasks.codecs.configured import SETTINGS, coding_of
+from ojs_tasks.configured import settings_of
 from ojs_tasks.exceptions import NoServer
 from ojs_tasks.installed import has_app
 from ojs_tasks.remote.settings import RemoteSettings
@@ -210,5 +211,4 @@ def _is_remote() -> bool:
 
 
 def _ojs() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = getattr(settings, "OJS", {})
-    return found
+    return settings_of(settings)

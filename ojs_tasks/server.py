@@ -1,6 +1,7 @@
 """The server that this process enqueues to: the local one, or one at a distance.
 
-`OJS["SERVER"]` names a server to reach over HTTP. Without it the host has the server's apps, and
+`OJS["SERVER"]`, or else the `HTTPBackend` of a project without the server's apps, names a server to
+reach over HTTP. Without both the host has the server's apps, and
 `ojs_tasks.local` stores jobs in its database. Both have the methods of the protocol `Server`.
 """
 
@@ -11,6 +12,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any, Final, Protocol, TypeAlias
 
+from ojs_tasks.configured import APPS, settings_for, settings_of
 from ojs_tasks.exceptions import NoServer
 from ojs_tasks.flows import WorkflowSnapshot
 
@@ -21,7 +23,6 @@ REMOTE: Final = "ojs_tasks.remote.server"  # has RemoteServer(settings)
 CODED: Final = "ojs_tasks.codecs.server"  # has CodedServer(server, coding)
 CODING: Final = "ojs_tasks.codecs.configured"  # has coding()
 REMOTE_SETTINGS: Final = "ojs_tasks.remote.settings"
-APPS: Final = frozenset({"jobs", "jobs.apps.JobsConfig"})  # entries of INSTALLED_APPS
 
 Draft: TypeAlias = Mapping[str, Any]  # an envelope as PUSH takes it
 
@@ -203,8 +204,12 @@ def with_codecs(made: Server) -> Server:
 
 def settings() -> Mapping[str, Any]:
     """Return the setting `OJS`; empty without it, or without Django settings."""
-    found: Mapping[str, Any] = getattr(_django(), "OJS", None) or {}
-    return found
+    return settings_of(_django())
+
+
+def settings_of_server(address: str) -> Mapping[str, Any]:
+    """Return the settings for requests to the server at this address."""
+    return settings_for(address, _django())
 
 
 def is_local() -> bool:

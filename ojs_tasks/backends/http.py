@@ -3,18 +3,14 @@
 from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from django.core.checks import CheckMessage, Error
 
 from ojs_tasks.backends.base import OJSBackend
+from ojs_tasks.configured import OPTIONS, from_options
 from ojs_tasks.exceptions import NoServer
 from ojs_tasks.server import REMOTE, REMOTE_SETTINGS, Server, settings, stand_in, with_codecs
-
-# Options, and the setting of OJS that each stands for
-SETTINGS: Final[Mapping[str, str]] = {
-    "url": "SERVER", "key": "API_KEY", "api_key": "API_KEY", "ca": "CA", "allow_http": "ALLOW_HTTP",
-}  # fmt: skip
 
 
 class HTTPBackend(OJSBackend):
@@ -23,7 +19,7 @@ class HTTPBackend(OJSBackend):
     Options that are not given come from the setting OJS.
     """
 
-    own_options: ClassVar = frozenset(SETTINGS)
+    own_options: ClassVar = frozenset(OPTIONS)
 
     @property
     def server(self) -> Server:
@@ -48,7 +44,7 @@ class HTTPBackend(OJSBackend):
                 )
             )
         elif problem := self._wrong_setting():
-            names = ", ".join(f"{name} is OJS[{key!r}]" for name, key in SETTINGS.items())
+            names = ", ".join(f"{name} is OJS[{key!r}]" for name, key in OPTIONS.items())
             found.append(
                 Error(f"{where}: {problem}", hint=f"Of the options {names}.", id="ojs_tasks.E107")
             )
@@ -62,5 +58,4 @@ class HTTPBackend(OJSBackend):
         return ""
 
     def _options_of_server(self) -> Mapping[str, Any]:
-        given = {SETTINGS[name]: one for name, one in self.options.items() if name in SETTINGS}
-        return {**settings(), **given}
+        return {**settings(), **from_options(self.options)}

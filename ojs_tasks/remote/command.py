@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 
 from ojs_tasks.exceptions import NoServer
 from ojs_tasks.registry import MODULE, discover, handled_queues, handlers
-from ojs_tasks.server import settings
+from ojs_tasks.server import settings, settings_of_server
 from ojs_tasks.worker.config import WorkerConfig
 from ojs_tasks.worker.parent import run_parent
 
@@ -43,7 +43,8 @@ def add_server(parser: ArgumentParser) -> None:
     """Declare the option that makes a worker a remote one."""
     parser.add_argument(
         "--server", metavar="URL",
-        help="work over HTTP for this server; default: OJS['SERVER']. The key is OJS['API_KEY']",
+        help="work over HTTP for this server; default: OJS['SERVER'], or the server of HTTPBackend."
+        " The key is that of the backend with this url, or OJS['API_KEY']",
     )  # fmt: skip
 
 
@@ -68,7 +69,7 @@ def _run_pool(options: Mapping[str, Any]) -> int:
             arguments += [f"--{name}", options[name]]
     if config.once:
         arguments.append("--once")
-    _greet(found.address, config)
+    _greet(found, config)
     if not options["no_schedules"]:
         start_reconciling(found, once=config.once)
     return run_parent(
@@ -93,7 +94,7 @@ def _settings(options: Mapping[str, Any]) -> Any:
     server = options["server"] or settings().get("SERVER")
     if not server:
         raise NoServer("name the server: runworker --server URL, or OJS['SERVER']")
-    return RemoteSettings.of({**settings(), "SERVER": server})
+    return RemoteSettings.of(settings_of_server(server))
 
 
 def _config(options: Mapping[str, Any], worker_id: str) -> WorkerConfig:
@@ -117,9 +118,12 @@ def _config(options: Mapping[str, Any], worker_id: str) -> WorkerConfig:
     )
 
 
-def _greet(address: str, config: WorkerConfig) -> None:
+def _greet(server: Any, config: WorkerConfig) -> None:
     queues = ", ".join(config.queues) or f"those of pool {config.pool}"
-    sys.stderr.write(f"Working for {address}: {len(handlers())} handlers, queues: {queues}\n")
+    sys.stderr.write(
+        f"Working for {server.address}{'' if server.key else ', without an API key'}:"
+        f" {len(handlers())} handlers, queues: {queues}\n"
+    )
 
 
 # --- log lines of a project that has not configured logging
