@@ -81,7 +81,10 @@ RULES: Final = (
         "webhook_off", "The server switched a webhook off", Subject.WEBHOOK, find.webhook_off,
         lambda hit: f"The webhook to {hit.facts['host']} is off: {hit.facts['why']}",
         lambda _: "The subscriber refused deliveries, or did not answer, until all were given up.",
-        always(Severity.WARNING), lambda _: [page("Show webhooks", "webhooks")],
+        always(Severity.WARNING),
+        lambda hit: [
+            act("Enable webhook", "webhook-enable", hit.subject), page("Show webhooks", "webhooks"),
+        ],
         app="ojs_webhooks", is_exact=True,
     ),
 )  # fmt: skip

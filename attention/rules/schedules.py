@@ -33,9 +33,9 @@ def _failing_remedies(hit: Hit) -> list[Remedy]:
     job = hit.facts["job"]
     shown = [page("Show the failed job", "job", job)] if job else []
     return [
-        page("Show schedule", "cron", hit.subject), *shown,
         act("Run now", "cron-trigger", hit.subject),
-        act("Pause schedule", "cron-pause", hit.subject),
+        act("Pause schedule", "cron-pause", hit.subject), *shown,
+        page("Show schedule", "cron", hit.subject),
     ]  # fmt: skip
 
 

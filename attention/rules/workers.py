@@ -37,7 +37,7 @@ def _stuck_cause(hit: Hit) -> str:
 def _stuck_remedies(hit: Hit) -> list[Remedy]:
     return [
         act("Terminate the worker", "terminate", hit.subject),
-        act("Forget it and return its jobs", "remove-worker", hit.subject),
+        act("Remove it and return its jobs", "evict-worker", hit.subject),
         page("Show worker", "worker", hit.subject),
         page("Show its oldest job", "job", hit.facts["job"]),
     ]

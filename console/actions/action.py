@@ -27,3 +27,4 @@ class Action:
     kind: str = ""  # class of the button
     ask: str = ""  # question before the action runs; empty: the label
     audit: str = ""
+    needs_reason: bool = False  # the dialog asks for it, and no action runs without

@@ -17,9 +17,7 @@ def _mute(form: QueryDict, who: Caller) -> str:
     hours = form.get("hours", "")
     if hours not in HOURS:
         raise InvalidRequest.field("hours", "must be one of the offered times", hours[:20])
-    if not who.reason:
-        raise InvalidRequest.field("reason", "is required")
-    found = mute(form.get("id", ""), who.reason, timedelta(hours=int(hours)), who)
+    found = mute(form.get("id", ""), who.reason or "", timedelta(hours=int(hours)), who)
     return f"Muted for {HOURS[hours]}: {found.rule.title}, {found.hit.subject}."
 
 
@@ -29,7 +27,7 @@ def _unmute(form: QueryDict, who: Caller) -> str:
 
 
 ACTIONS: Final = (
-    Action("attention-mute", "attention.mute", _mute),
+    Action("attention-mute", "attention.mute", _mute, needs_reason=True),
     Action(
         "attention-unmute", "attention.mute", _unmute, "Unmute",
         ask="Show this finding in all lists again?",

@@ -1,4 +1,4 @@
-"""The actions of operators on a tenant by button; each needs a reason."""
+"""The actions of operators on a tenant; each needs a reason."""
 
 from typing import Final
 
@@ -7,7 +7,6 @@ from django.http import QueryDict
 from console.actions.action import Action, Run
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest, Unprocessable
-from tenancy.api.tenant_codec import decode_reason
 from tenancy.conf import conf
 from tenancy.domain.tenant import Standing
 from tenancy.domain.tenant_id import is_tenant_id
@@ -19,19 +18,19 @@ from tenancy.services.tenant_cache import limits_of
 
 def _suspend(form: QueryDict, who: Caller) -> str:
     name = _id(form)
-    tenants.set_standing(name, Standing.SUSPENDED, who, reason=_reason(form))
+    tenants.set_standing(name, Standing.SUSPENDED, who, reason=who.reason)
     return f"Tenant {name} is suspended. New jobs are refused; only running jobs continue."
 
 
 def _resume(form: QueryDict, who: Caller) -> str:
     name = _id(form)
-    tenants.set_standing(name, Standing.ACTIVE, who, reason=_reason(form))
+    tenants.set_standing(name, Standing.ACTIVE, who, reason=who.reason)
     return f"Tenant {name} is resumed."
 
 
 def _release(form: QueryDict, who: Caller) -> str:
     name = _id(form)
-    throttles.release(name, actor=who, reason=_reason(form))
+    throttles.release(name, actor=who, reason=who.reason)
     return f"Tenant {name} is no longer throttled, and will not be throttled again for a while."
 
 
@@ -41,7 +40,7 @@ def _limit(form: QueryDict, who: Caller) -> str:
         raise Unprocessable.field("limit", "must be a limit of tenants", limit[:50])
     before = limits_of(tenants.find(name))
     wanted = one_limit(limit, form.get("value", "").strip(), before)
-    tenants.put_limits(name, wanted, who, reason=_reason(form))
+    tenants.put_limits(name, wanted, who, reason=who.reason)
     value = wanted.to_wire()[limit]
     said = f"{value['limit']} in {value['period']}" if isinstance(value, dict) else value
     return f"{limit} of tenant {name} is {'unlimited' if value is None else said} from now on."
@@ -50,7 +49,7 @@ def _limit(form: QueryDict, who: Caller) -> str:
 def _delete(*, force: bool) -> Run:
     def run(form: QueryDict, who: Caller) -> str:
         name = _id(form)
-        tenants.delete(name, who, force=force, reason=_reason(form))
+        tenants.delete(name, who, force=force, reason=who.reason)
         return f"Tenant {name} is deleted. Ended jobs keep its id."
 
     return run
@@ -63,18 +62,13 @@ def _id(form: QueryDict) -> str:
     return name
 
 
-def _reason(form: QueryDict) -> str:
-    reason = decode_reason({"reason": form.get("reason", "").strip()})
-    if reason is None:
-        raise Unprocessable.field("reason", "is required")
-    return reason
-
-
 ACTIONS: Final = (
-    Action("tenant-suspend", "tenants.operate", _suspend),
-    Action("tenant-resume", "tenants.operate", _resume),
-    Action("tenant-release", "tenants.operate", _release),
-    Action("tenant-limit", "tenants.operate", _limit),
-    Action("tenant-delete", "tenants.delete", _delete(force=False)),
-    Action("tenant-delete-force", "tenants.delete_with_jobs", _delete(force=True)),
+    Action("tenant-suspend", "tenants.operate", _suspend, needs_reason=True),
+    Action("tenant-resume", "tenants.operate", _resume, needs_reason=True),
+    Action("tenant-release", "tenants.operate", _release, needs_reason=True),
+    Action("tenant-limit", "tenants.operate", _limit, needs_reason=True),
+    Action("tenant-delete", "tenants.delete", _delete(force=False), needs_reason=True),
+    Action(
+        "tenant-delete-force", "tenants.delete_with_jobs", _delete(force=True), needs_reason=True
+    ),
 )  # fmt: skip

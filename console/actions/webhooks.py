@@ -4,7 +4,7 @@ from typing import Final
 
 from django.http import QueryDict
 
-from console.actions.action import Action
+from console.actions.action import Action, Run
 from console.shown import Secret
 from jobs.domain.access.caller import Caller
 from jobs.services.audit.audit import audited, record
@@ -25,12 +25,15 @@ def _create(form: QueryDict, who: Caller) -> Secret:
     return Secret(f"{made.url} is subscribed.", secret)
 
 
-def _switch(form: QueryDict, who: Caller) -> str:
-    found = subscriptions.show(form.get("id", ""), who.tenant)
-    with audited(who, "webhook.changed", str(found.id)) as data:
-        changed = subscriptions.change(found.id, who.tenant, {"active": not found.active})
-        data["active"] = changed.active
-    return f"{changed.url} is {'enabled' if changed.active else 'disabled'}."
+def _switch(*, active: bool) -> Run:
+    def switch(form: QueryDict, who: Caller) -> str:
+        found = subscriptions.show(form.get("id", ""), who.tenant)
+        with audited(who, "webhook.changed", str(found.id)) as data:
+            changed = subscriptions.change(found.id, who.tenant, {"active": active})
+            data["active"] = changed.active
+        return f"{changed.url} is {'enabled' if changed.active else 'disabled'}."
+
+    return switch
 
 
 def _delete(form: QueryDict, who: Caller) -> str:
@@ -57,7 +60,8 @@ def _retry(form: QueryDict, who: Caller) -> str:
 
 ACTIONS: Final = (
     Action("webhook-create", "webhooks.configure", _create),
-    Action("webhook-switch", "webhooks.operate", _switch, "Disable"),
+    Action("webhook-enable", "webhooks.operate", _switch(active=True), "Enable", "primary"),
+    Action("webhook-disable", "webhooks.operate", _switch(active=False), "Disable"),
     Action(
         "webhook-delete", "webhooks.delete", _delete, "Delete", "danger",
         "Delete this subscription? Its open deliveries are cancelled.", audit="webhook.deleted",

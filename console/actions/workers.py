@@ -17,8 +17,16 @@ MINUTES = re.compile(r"[1-9][0-9]{0,4}")
 
 
 def _remove(form: QueryDict, who: Caller) -> str:
+    return _removed(form, who, force=False)
+
+
+def _evict(form: QueryDict, who: Caller) -> str:
+    return _removed(form, who, force=True)
+
+
+def _removed(form: QueryDict, who: Caller, *, force: bool) -> str:
     name = form.get("id", "")
-    returned = workers.remove(name, force=False)
+    returned = workers.remove(name, force=force)
     record(who, "worker.removed", name, data={"returned_jobs": returned})
     return f"Worker {name} is removed. {returned} jobs are available again."
 
@@ -50,6 +58,11 @@ ACTIONS: Final = (
     Action(
         "remove-worker", "workers.direct", _remove, "Remove", "danger",
         "Remove this worker? Its jobs become available again.",
+    ),
+    Action(
+        "evict-worker", "workers.direct", _evict, "Remove and return its jobs", "danger",
+        "Remove this live worker? Its jobs become available again, although its process may still"
+        " run them.",
     ),
     Action(
         "quiet", "workers.direct", _direct("quiet"), "Quiet",

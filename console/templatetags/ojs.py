@@ -358,6 +358,7 @@ def act(context: Mapping[str, Any], name: str, target: object, **given: Any) -> 
         "label": action.label,
         "kind": action.kind,
         "ask": action.ask,
+        "needs_reason": action.needs_reason,
         "back": context["request"].get_full_path(),
         **given,
     }

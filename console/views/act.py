@@ -7,11 +7,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from console.actions.action import Action
 from console.actions.table import ACTIONS
-from console.callers import caller_of
+from console.callers import MOST_REASON, caller_of
 from console.shown import Secret
 from console.views.base import PageView
 from jobs.domain.access.caller import Caller
-from jobs.domain.errors import OJSError
+from jobs.domain.errors import InvalidRequest, OJSError
 from jobs.services.audit.audit import audited
 from jobs.services.audit.undo_log import HEADER
 
@@ -50,6 +50,10 @@ class Act(PageView):
 
 
 def _run(action: Action, form: QueryDict, who: Caller) -> str | Secret:
+    if len(form.get("reason", "")) > MOST_REASON:
+        raise InvalidRequest.field("reason", f"must have at most {MOST_REASON} characters")
+    if action.needs_reason and not who.reason:
+        raise InvalidRequest.field("reason", "is required")
     if not action.audit:
         return action.run(form, who)
     with audited(who, action.audit, form.get("id", "")):

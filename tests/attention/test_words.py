@@ -10,7 +10,7 @@ from django.test import RequestFactory
 from attention.domain.rule import Hit, Severity, span
 from attention.rules import BY_ID, RULES
 from attention.services.words import Shown
-from console.attention import items
+from console.attention import BUTTONS, items
 from jobs.queries import now
 from tests.conftest import ROOT
 
@@ -88,6 +88,7 @@ def test_a_finding_has_sentences_and_remedies_that_exist(store: None, rule_id: s
     assert rule.cause(found)
     assert rule.severity(found) in Severity
     assert len(item.buttons) == len(rule.remedies(found)) > 0
+    assert not any(one.action for one in item.buttons[BUTTONS:]), "lists show no such action"
 
 
 def test_a_user_gets_only_the_buttons_that_the_user_may_press(store: None) -> None:

@@ -105,7 +105,7 @@ def test_a_worker_of_which_no_job_ends_is_found_with_its_directive() -> None:
     late = max(lease.started_at for lease in Lease.objects.all()) + timedelta(seconds=900)
     assert one.hit.since == late
     assert [remedy.action for remedy in one.rule.remedies(one.hit)][:2] == [
-        "terminate", "remove-worker",
+        "terminate", "evict-worker",
     ]  # fmt: skip
 
 

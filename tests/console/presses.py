@@ -158,6 +158,12 @@ def _hook() -> str:
     return "/console/webhooks/"
 
 
+def _disabled_hook() -> str:
+    path = _hook()
+    Subscription.objects.update(active=False)
+    return path
+
+
 def _delivery() -> str:
     _hook()
     Delivery.objects.create(
@@ -237,6 +243,7 @@ ACTS: dict[str, Press] = {
     "undo": Press(_undoable, "Undo"),
     "key-revoke": Press(_at(made.key, KEYS), "Revoke k"),
     "remove-worker": Press(_at(made.lost_worker, WORKER), "Remove"),
+    "evict-worker": Press(_at(made.worker, WORKER), "Remove and return its jobs"),
     "quiet": Press(_at(made.worker, WORKER), "Quiet"),
     "unquiet": Press(_at(_directed("quiet"), WORKER), "Resume"),
     "terminate": Press(_at(made.worker, WORKER), "Terminate"),
@@ -295,7 +302,8 @@ ACTS: dict[str, Press] = {
     "webhook-create": Press(
         lambda: "/console/webhooks/", "Subscribe", _filled(url="https://example.org/h"), asks=False
     ),
-    "webhook-switch": Press(_hook, "Disable"),
+    "webhook-enable": Press(_disabled_hook, "Enable"),
+    "webhook-disable": Press(_hook, "Disable"),
     "webhook-delete": Press(_hook, "Delete"),
     "webhook-rotate": Press(_hook, "New secret"),
     "webhook-test": Press(_hook, "Test"),

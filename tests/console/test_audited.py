@@ -126,12 +126,14 @@ def maintained() -> Form:
 # `tenant-release` and `cancel-workflow` need rows that only the tests of these parts make
 FORMS: dict[str, Callable[[], Form]] = {
     "retry": dead, "delete": dead, "cancel": live, "pause": queue, "resume": queue, "purge": queue,
-    "quiet": worker, "unquiet": worker, "terminate": worker, "remove-worker": lost_worker,
+    "quiet": worker, "unquiet": worker, "terminate": worker, "evict-worker": worker,
+    "remove-worker": lost_worker,
     "cron-trigger": schedule, "cron-pause": schedule, "cron-resume": schedule,
     "cron-delete": schedule, "key-revoke": key, "limit-override": limit, "limit-end": limit,
     "pool-delete": pool, "tenant-suspend": tenant, "tenant-limit": tenant, "tenant-delete": tenant,
     "tenant-delete-force": tenant, "tenant-resume": suspended, "webhook-create": hook,
-    "webhook-switch": hook, "webhook-rotate": hook, "webhook-delete": hook, "maintain": dict,
+    "webhook-enable": hook, "webhook-disable": hook, "webhook-rotate": hook,
+    "webhook-delete": hook, "maintain": dict,
     "end-maintenance": maintained, "send-signal": stepped, "retry-from-step": stepped,
 }  # fmt: skip
 

@@ -96,8 +96,8 @@ def test_a_refused_address_is_said(console: Client) -> None:
 def test_an_operator_switches_rotates_and_deletes(console: Client) -> None:
     made, _ = subscriptions.create(Draft("https://example.org/", ["*"]), "test")
 
-    assert "is disabled" in act(console, "webhook-switch", id=made.id)
-    assert "is enabled" in act(console, "webhook-switch", id=made.id)
+    assert "is disabled" in act(console, "webhook-disable", id=made.id)
+    assert "is enabled" in act(console, "webhook-enable", id=made.id)
     assert "whsec_" in act(console, "webhook-rotate", id=made.id)
     assert "is deleted" in act(console, "webhook-delete", id=made.id)
     assert "does not exist" in act(console, "webhook-delete", id=made.id)

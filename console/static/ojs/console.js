@@ -30,6 +30,7 @@ document.addEventListener("submit", (event) => {
   reason.value = "";
   const hasOwn = [...form.elements].some((one) => one.name === "reason" && one.type !== "hidden");
   reason.parentElement.hidden = hasOwn; // the form asks for it itself
+  reason.required = !hasOwn && "needsReason" in form.dataset;
   dialog.returnValue = "";
   dialog.onclose = () => {
     if (dialog.returnValue !== "yes") return;
