@@ -214,6 +214,11 @@ def _missed_for_long() -> None:
     )
 
 
+def _has_run() -> bool:
+    until(lambda: entry().last_run_at is not None)
+    return True
+
+
 def _workflow_waits() -> None:
     created(chain(job(), job(), name="import"))
     later(45)
@@ -328,7 +333,7 @@ INCIDENTS: Final[dict[str, Incident]] = {
     "cron_missed": Incident(
         _schedule_is_missed, "Schedule nightly should have run and did not",
         lambda operator: operator.press("End maintenance"),
-        lambda: until(lambda: entry().last_run_at is not None) is None,
+        _has_run,
     ),
     "workflow_waits": Incident(
         _workflow_waits, "Workflow import has made no step for long",
