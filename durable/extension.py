@@ -7,7 +7,7 @@ from typing import Any
 from typing_extensions import override
 
 from durable.services import checkpoints
-from durable.services.children import follow_ended
+from durable.services.children import follow_ended, wake_parent
 from durable.services.explain import explain
 from durable.services.resume import facts, resume
 from durable.services.signals import send_checked
@@ -23,6 +23,7 @@ from jobs.domain.states import CODES, TERMINAL
 from jobs.extensions import (
     CheckpointFacts,
     CheckpointHooks,
+    ChildHooks,
     EnqueueHooks,
     Facts,
     Loop,
@@ -40,7 +41,9 @@ TABLES = ("ojs_checkpoint", "ojs_signal", "ojs_wait")
 sweeper = Sweeper()
 
 
-class Durable(EnqueueHooks, CheckpointHooks, TransitionHooks, ReportHooks, OperationsHooks):
+class Durable(
+    EnqueueHooks, CheckpointHooks, ChildHooks, TransitionHooks, ReportHooks, OperationsHooks
+):
     """Checkpoints and signals; jobs without them cost no statement."""
 
     @override
@@ -106,6 +109,16 @@ class Durable(EnqueueHooks, CheckpointHooks, TransitionHooks, ReportHooks, Opera
         ]
         if ended:
             follow_ended(ended)
+
+    @override
+    def wake_parent(self, parent: str, ended: str, tenant: str) -> None:
+        """Wake a job whose step waits for the end of a workflow."""
+        wake_parent(parent, tenant, [ended])
+
+    @override
+    def cancelled(self, transitions: Sequence[Transition]) -> None:
+        """Delete checkpoints and cancel children of jobs that were cancelled with a workflow."""
+        follow_ended(transitions)
 
     @override
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
