@@ -12,9 +12,8 @@ from jobs.domain.errors import NotFound
 from jobs.domain.wire import jsonio
 from jobs.domain.wire.ids import is_id
 from ojs_tasks.children import CANCEL, WITH_PARENT
+from ojs_tasks.stored import ORPHANS, STEPS
 
-STEPS: Final = "__steps"  # the reserved member of the checkpoint
-ORPHANS: Final = "__orphans"  # names of stored steps that the code no longer asks for
 LONGEST_MS: Final = 10 * 365 * 86_400_000  # of a step, for times that exist
 MOST_ATTEMPTS: Final = 2**31
 
