@@ -9,6 +9,7 @@ from typing_extensions import override
 from durable.services import checkpoints
 from durable.services.children import follow_ended, wake_parent
 from durable.services.explain import explain
+from durable.services.past import checkpoint_at
 from durable.services.resume import facts, resume
 from durable.services.signals import send_checked
 from durable.services.suspend import suspend_all
@@ -31,7 +32,7 @@ from jobs.extensions import (
     ReportHooks,
     TransitionHooks,
 )
-from jobs.extensions.checkpoints import Kept
+from jobs.extensions.checkpoints import Kept, PastCheckpoint
 from ojs_tasks.children import PARENT
 from ojs_tasks.worker.ports import Suspend as Suspension
 
@@ -60,6 +61,11 @@ class Durable(
     def checkpoint_of(self, job: Job) -> CheckpointFacts | None:
         """Return the facts of a checkpoint."""
         return facts(job)
+
+    @override
+    def checkpoint_at(self, job: Job, at: Any) -> PastCheckpoint | None:
+        """Return what is known of a checkpoint at a time."""
+        return checkpoint_at(job, at)
 
     @override
     def save(self, kept: Kept) -> bool:
