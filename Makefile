@@ -11,7 +11,7 @@ ARGS ?=
 DEV = --extra all --extra dev
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run demo-federation test lint types licences dist deploy-check bench bench-against bench-console bench-scale screenshots fairness faults lock \
+.PHONY: setup run demo-federation test lint types licences dist deploy-check bench bench-against bench-console bench-scale screenshots fairness faults soak-durable lock \
 	dev docs docs-serve clean
 
 setup: $(VENV)/.installed
@@ -103,6 +103,10 @@ fairness: setup
 # what a server under load keeps of its promises while it is hurt: make faults ARGS="--seed 7 --minutes 5"
 faults: $(VENV)/.dev
 	$(BIN)/python -m bench.faults $(ARGS)
+
+# durable jobs while processes are killed: make soak-durable ARGS="--jobs 200 --minutes 2 --seed 7"
+soak-durable: $(VENV)/.dev
+	$(BIN)/python -m bench.soak $(ARGS)
 
 # needs uv; keeps what is pinned and still fits; uv writes no index address unless told to
 lock:

@@ -154,7 +154,8 @@ def _stored(one: StoredStep, since: datetime, now: datetime) -> _Row:
     if one.is_orphan:
         facts.append("the code no longer asks for it")
     tone, words = TONES.get(one.state, "active"), ", ".join(facts)
-    return _Row(one.name, one.state.replace("_", " "), [(tone, words, since, ended)], one.job)
+    parts = [(tone, words, since, ended)]
+    return _Row(one.name, one.state.replace("_", " "), parts, one.job, one.workflow)
 
 
 def _timeline(rows: Sequence[_Row], number: int) -> Timeline | None:

@@ -32,7 +32,7 @@ class Step:
 
     name: str
     event: StoredEvent
-    before: str | None
+    before: str | None  # names as in `domain/states.py`
     after: str | None
 
 

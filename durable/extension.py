@@ -7,8 +7,9 @@ from typing import Any
 from typing_extensions import override
 
 from durable.services import checkpoints
-from durable.services.children import follow_ended
+from durable.services.children import follow_ended, wake_parent
 from durable.services.explain import explain
+from durable.services.past import checkpoint_at
 from durable.services.resume import facts, resume
 from durable.services.signals import send_checked
 from durable.services.suspend import suspend_all
@@ -23,6 +24,7 @@ from jobs.domain.states import CODES, TERMINAL
 from jobs.extensions import (
     CheckpointFacts,
     CheckpointHooks,
+    ChildHooks,
     EnqueueHooks,
     Facts,
     Loop,
@@ -30,7 +32,7 @@ from jobs.extensions import (
     ReportHooks,
     TransitionHooks,
 )
-from jobs.extensions.checkpoints import Kept
+from jobs.extensions.checkpoints import Kept, PastCheckpoint
 from ojs_tasks.children import PARENT
 from ojs_tasks.worker.ports import Suspend as Suspension
 
@@ -40,7 +42,9 @@ TABLES = ("ojs_checkpoint", "ojs_signal", "ojs_wait")
 sweeper = Sweeper()
 
 
-class Durable(EnqueueHooks, CheckpointHooks, TransitionHooks, ReportHooks, OperationsHooks):
+class Durable(
+    EnqueueHooks, CheckpointHooks, ChildHooks, TransitionHooks, ReportHooks, OperationsHooks
+):
     """Checkpoints and signals; jobs without them cost no statement."""
 
     @override
@@ -57,6 +61,11 @@ class Durable(EnqueueHooks, CheckpointHooks, TransitionHooks, ReportHooks, Opera
     def checkpoint_of(self, job: Job) -> CheckpointFacts | None:
         """Return the facts of a checkpoint."""
         return facts(job)
+
+    @override
+    def checkpoint_at(self, job: Job, at: Any) -> PastCheckpoint | None:
+        """Return what is known of a checkpoint at a time."""
+        return checkpoint_at(job, at)
 
     @override
     def save(self, kept: Kept) -> bool:
@@ -106,6 +115,16 @@ class Durable(EnqueueHooks, CheckpointHooks, TransitionHooks, ReportHooks, Opera
         ]
         if ended:
             follow_ended(ended)
+
+    @override
+    def wake_parent(self, parent: str, ended: str, tenant: str) -> None:
+        """Wake a job whose step waits for the end of a workflow."""
+        wake_parent(parent, tenant, [ended])
+
+    @override
+    def cancelled(self, transitions: Sequence[Transition]) -> None:
+        """Delete checkpoints and cancel children of jobs that were cancelled with a workflow."""
+        follow_ended(transitions)
 
     @override
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:

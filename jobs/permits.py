@@ -64,7 +64,7 @@ PERMITS: Final = (
             READ: "listJobs getJob getProgress getJobResult getJobRetries getJobHistory"
             " streamProgress listEvents streamEvents streamJobEvents listUniqueJobs"
             " listDeadLetter getDeadLetterStats getDeadLetterJob",
-            ADMIN_READ: "adminListJobs adminGetJob adminTraceJob adminExplainJob"
+            ADMIN_READ: "adminListJobs adminGetJob adminGetPastJob adminTraceJob adminExplainJob"
             " adminListDeadLetter adminGetDeadLetterStats adminGetDeadLetterJob",
         },
     ),

@@ -12,6 +12,7 @@ from ojs_tasks.codecs.payload import may_be_encoded
 from ojs_tasks.documents import loads
 
 CODING: Final = "ojs_tasks.codecs.configured"  # has coding()
+STATES: Final = "ojs_tasks.codecs.states"  # has StateCoding
 _current: ContextVar["Context | None"] = ContextVar("ojs_job", default=None)
 
 
@@ -147,8 +148,17 @@ class Context:
 
     @property
     def last_checkpoint(self) -> Any:
-        """The checkpoint of an earlier attempt, None without one."""
-        return self._member("last_checkpoint")
+        """The checkpoint of an earlier attempt, decoded; None without one.
+
+        Raises CodecFailed or CodecKeyUnknown.
+        """
+        found = self._member("last_checkpoint")
+        return self.state_coding.decoded(found) if found is not None else None
+
+    @property
+    def state_coding(self) -> Any:
+        """The codecs for checkpoints of this job: see `ojs_tasks.codecs.states`."""
+        return import_module(STATES).StateCoding(_coding(), self.meta, self.type)
 
     def _member(self, name: str) -> Any:
         return json.loads(self.job.attributes).get(name)  # `json`: integers of any size are exact
@@ -189,9 +199,11 @@ class Context:
             await self.reporter.areport(self, Report(fraction, message, data, kept))
 
     def _with_steps(self, checkpoint: Any) -> Any:
-        """Add the results of steps to a checkpoint: both are one document."""
-        if checkpoint is None or self.steps is None:
-            return checkpoint
+        """Encode a checkpoint, and add the results of steps: both are one document."""
+        if checkpoint is None:
+            return None
+        if self.steps is None:
+            return self.state_coding.checkpoint(checkpoint)
         return self.steps.merged(checkpoint)
 
 

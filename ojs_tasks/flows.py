@@ -49,6 +49,7 @@ class WorkflowSnapshot:
     state: str
     steps: Sequence[StepSnapshot] = ()
     callbacks: Sequence[StepSnapshot] = ()
+    parent_job_id: str | None = None  # the job that the server wakes at its end
 
     @property
     def has_ended(self) -> bool:

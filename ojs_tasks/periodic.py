@@ -9,6 +9,7 @@ changed in code alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Final, Literal, TypeAlias, TypeVar, Unpack
 
 from ojs_tasks.declared import declare, require_new
@@ -21,6 +22,7 @@ from ojs_tasks.terms import with_terms
 H = TypeVar("H", bound=Handler[Any, Any])
 Overlap: TypeAlias = Literal["skip", "allow", "cancel_previous", "enqueue"]
 
+CODING: Final = "ojs_tasks.codecs.configured"  # has coding(); imported late: it reads settings
 UNDECLARABLE: Final = "@periodic belongs above @job: {!r} is no handler"
 
 
@@ -40,8 +42,9 @@ def periodic(
     options of the jobs. `name` is that of the schedule: by default the type, with `-` for `_`. A
     handler may have several schedules of different names.
 
-    Raises TypeError for a function without `@job` and for arguments that it does not accept,
-    ValueError for a name that another schedule has, UnknownTerm, and the server's refusal.
+    Raises TypeError for a function without `@job` and for arguments that it does not accept. Raises
+    ValueError for a name that another schedule has, or for encoded arguments without a key for
+    digests. Raises UnknownTerm, and the server's refusal.
     """
 
     def decorate(handler: H, /) -> H:
@@ -68,7 +71,8 @@ def periodic(
 
 def _check(body: Mapping[str, Any]) -> None:
     try:
+        import_module(CODING).coding().check_schedule(body)
         check_schedule(body)
-    except Refused as problem:
+    except (Refused, ValueError) as problem:
         problem.add_note(f"in the schedule {body['name']!r}")
         raise

@@ -1,15 +1,17 @@
 """`step.run_job`: a job or a workflow as a step of the handler that starts it. Contract 34.2.
 
 The id of a job is stored before the job, so that an attempt which continues finds the job instead
-of a second one. The meta of the job names its parent: at the job's end the server wakes the parent.
-A workflow gets its id from the server, so its parent looks at it, at growing intervals.
+of a second one. The meta of the job or the workflow names its parent: at its end the server wakes
+the parent. A server that does not show the parent of a workflow wakes nothing. Then the parent
+looks at the workflow at growing intervals.
 """
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
-from ojs_tasks.children import CANCEL, ENDED, PARENT, WITH_PARENT
+from ojs_tasks.children import CANCEL, ENDED, FLOW_ENDED, PARENT, WITH_PARENT
 from ojs_tasks.exceptions import (
     JobCancelled,
     JobFailed,
@@ -32,7 +34,8 @@ Cancel = Literal["with_parent"]
 
 TENANT: Final = "tenant_id"  # in the meta of a parent: its jobs have the same
 LOOK: Final = timedelta(minutes=5)  # for a job that another one replaced: nothing wakes its parent
-SHORTEST, LONGEST = timedelta(seconds=1), timedelta(minutes=1)  # between looks at a workflow
+# between looks at a workflow whose end wakes nothing
+SHORTEST, LONGEST = timedelta(seconds=1), timedelta(minutes=1)
 OVER: Final = frozenset({"done", "job_failed"})  # states of records
 
 
@@ -55,8 +58,6 @@ class Child(Generic[R]):
             raise StepError(f"run_job takes a signature such as handler.s(1), not {call!r}")
         if cancel not in {None, WITH_PARENT}:
             raise StepError(f"cancel is 'with_parent' or None, not {cancel!r}")
-        if cancel and not isinstance(call, Signature):
-            raise StepError("cancel='with_parent' needs a job: the server cancels no workflow so")
         self.call = call
         self.cancel = cancel
         self.name = name or _default_name(call)
@@ -121,7 +122,7 @@ def _plan(steps: StepRun, child: Child[Any]) -> Plan:
         shown = yield from _flow(steps, child, record)
     record = steps.records[child.name]
     if not shown.has_ended:
-        raise _wait(steps, child.name, record)
+        raise _wait(steps, child.name, record, wakes=_wakes(steps, shown))
     steps.put(child.name, **_ended(shown), **_named(record))
     yield _save(steps, child.name)
     return _outcome(steps.records[child.name])
@@ -132,8 +133,7 @@ def _job(steps: StepRun, child: Child[Any], record: Record | None) -> Plan:
     if record is not None and record["state"] == "running":
         return (yield _read(record["job"]))
     if record is None:
-        cancels = {CANCEL: child.cancel} if child.cancel else {}
-        steps.put(child.name, state="starting", job=new_id(), **cancels)
+        steps.put(child.name, state="starting", job=new_id(), **_cancels(child))
         yield _save(steps, child.name)
     found = None if record is None else (yield from _found(record["job"]))
     if found is None:
@@ -167,12 +167,17 @@ def _started(draft: dict[str, Any]) -> Plan:
 def _flow(steps: StepRun, child: Child[Any], record: Record | None) -> Plan:
     """Return the workflow with its results; it is started if it is not there."""
     if record is None:
-        body = child.call.body
+        body = _body(steps, child)
         started = yield Ask(
             lambda: server().start_workflow(body), lambda: server().astart_workflow(body)
         )
-        steps.put(child.name, state="running", workflow=started.id)
-        yield _save(steps, child.name)
+        steps.put(child.name, state="running", workflow=started.id, **_cancels(child))
+        try:
+            yield _save(steps, child.name)
+        except Refused:
+            if child.cancel:  # the parent was cancelled meanwhile
+                yield from _stopped(started.id)
+            raise
     flow_id = steps.records[child.name]["workflow"]
     return (
         yield Ask(
@@ -182,13 +187,46 @@ def _flow(steps: StepRun, child: Child[Any], record: Record | None) -> Plan:
     )
 
 
+def _stopped(flow_id: str) -> Plan:
+    """Cancel a workflow that may have ended."""
+    with suppress(Refused):
+        yield Ask(
+            lambda: server().cancel_workflow(flow_id), lambda: server().acancel_workflow(flow_id)
+        )
+
+
 def _draft(steps: StepRun, child: Child[Any]) -> dict[str, Any]:
-    draft = dict(child.call.body)
     inherited = {name: value for name, value in steps.context.meta.items() if name == TENANT}
-    meta = {**inherited, **draft.get("meta", {}), PARENT: steps.context.id}
-    if child.cancel:
-        meta[CANCEL] = child.cancel
-    return {**draft, "id": steps.records[child.name]["job"], "meta": meta}
+    body = child.call.body
+    meta = {**inherited, **body.get("meta", {}), **_family(steps, child)}
+    return {**body, "id": steps.records[child.name]["job"], "meta": meta}
+
+
+def _body(steps: StepRun, child: Child[Any]) -> dict[str, Any]:
+    """Return the request of a workflow. Its steps may name another tenant than the parent's."""
+    body = child.call.body
+    inherited = {} if _names_tenant(body) else steps.context.meta
+    meta = {name: value for name, value in inherited.items() if name == TENANT}
+    return {**body, "meta": {**meta, **body.get("meta", {}), **_family(steps, child)}}
+
+
+def _names_tenant(body: Mapping[str, Any]) -> bool:
+    inner = (*body.get("steps", ()), *body.get("jobs", ()), *body.get("callbacks", {}).values())
+    return TENANT in body.get("meta", {}) or any(map(_names_tenant, inner))
+
+
+def _family(steps: StepRun, child: Child[Any]) -> dict[str, str]:
+    """Return the members of `meta` that name the parent."""
+    return {PARENT: steps.context.id, **_cancels(child)}
+
+
+def _cancels(child: Child[Any]) -> dict[str, str]:
+    return {CANCEL: child.cancel} if child.cancel else {}
+
+
+def _wakes(steps: StepRun, shown: Any) -> bool:
+    """Return whether the server wakes this job at the end of what the step started."""
+    return isinstance(shown, Snapshot) or shown.parent_job_id == steps.context.id
 
 
 def _read(job_id: str) -> Ask:
@@ -204,10 +242,13 @@ def _named(record: Record) -> Record:
     return {one: record[one] for one in ("job", "workflow", CANCEL) if one in record}
 
 
-def _wait(steps: StepRun, name: str, record: Record) -> Suspended:
+def _wait(steps: StepRun, name: str, record: Record, *, wakes: bool) -> Suspended:
     now = datetime.now(UTC)
-    if "job" in record:
-        return steps.suspension(name, now + LOOK, (f"{ENDED}{record['job']}",))
+    if wakes:
+        ended = (
+            f"{ENDED}{record['job']}" if "job" in record else f"{FLOW_ENDED}{record['workflow']}"
+        )
+        return steps.suspension(name, now + LOOK, (ended,))
     began = datetime.fromisoformat(record["at"])
     return steps.suspension(name, now + min(LONGEST, max(SHORTEST, (now - began) / 4)))
 

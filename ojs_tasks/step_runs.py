@@ -17,10 +17,9 @@ from ojs_tasks.context import Context, current_job
 from ojs_tasks.documents import dumps, loads
 from ojs_tasks.error_names import is_listed
 from ojs_tasks.exceptions import ENDS, Refused, Retry, StepError, Suspended
+from ojs_tasks.stored import ORPHANS, STEPS
 from ojs_tasks.times import Span, milliseconds
 
-STEPS: Final = "__steps"  # the reserved member of the checkpoint
-ORPHANS: Final = "__orphans"  # names of stored steps that the code no longer asks for
 LONGEST_NAME: Final = 200
 FOREVER: Final = timedelta(days=3650)  # of a wait without a timeout
 MESSAGE: Final = 1000  # characters of a stored error
@@ -46,12 +45,15 @@ class StepRun:
         """Read what earlier attempts stored. Raises StepError for a checkpoint of another kind."""
         self.context = context
         found: Mapping[str, Any] = loads(context.job.attributes).get("checkpoint") or {}
-        state = found.get("state")
+        self._coding = context.state_coding
+        self._coded: dict[str, Record] = {}  # records as they are stored, by the names of steps
+        state = self._coding.decoded(found.get("state"))
         if state is not None and not isinstance(state, dict):
             raise StepError("the job has a checkpoint that is no object, so it cannot have steps")
         self._rest = dict(state or {})
         self._rest.pop(ORPHANS, None)
         self.records: dict[str, Record] = self._rest.pop(STEPS, {})
+        self._coded_rest = self._coding.rest(self._rest)
         self._signals: list[dict[str, Any]] = list(found.get("signals") or ())
         resumed = found.get("resumed") or {}
         self._over: str | None = resumed.get("step") if resumed.get("by") == "time" else None
@@ -94,6 +96,7 @@ class StepRun:
         if (earlier := self.records.get(name)) is not None:
             kept["since"] = earlier.get("since") or _began(earlier)
         self.records[name] = {**members, **kept}
+        self._coded.pop(name, None)
 
     def is_due(self, name: str, record: Record) -> bool:
         """Return whether the time of a step that waits is over."""
@@ -101,11 +104,15 @@ class StepRun:
         return self._over == name or started >= until_of(record)
 
     def take_signal(self, name: str) -> dict[str, Any] | None:
-        """Take the earliest signal of this name; the next save makes it final."""
+        """Take the earliest signal of this name, decoded; the next save makes it final.
+
+        Raises CodecFailed or CodecKeyUnknown.
+        """
         for one in self._signals:
             if one["name"] == name and one["id"] not in self._taken:
+                taken = {**one, "payload": self._coding.signal(one.get("payload"))}
                 self._taken.append(one["id"])
-                return one
+                return taken
         return None
 
     def retry_at(self, record: Record, problem: Exception, retry: StepRetry) -> datetime | None:
@@ -143,7 +150,10 @@ class StepRun:
             self._taken = [one for one in self._taken if one not in taken]
 
     def _document(self, about: str) -> tuple[bytes, tuple[int, ...]]:
-        state = {**self._rest, STEPS: self.records}
+        try:
+            state = {**self._coded_rest, STEPS: self._stored_records()}
+        except ValueError as problem:
+            raise StepError(f"step {about!r} has a result that is no JSON: {problem}") from None
         if not self.is_past() or len(self.records) > len(self._stored):
             orphans = self.orphans()  # a new step began, so the stored ones were all asked for
             state |= {ORPHANS: orphans} if orphans else {}
@@ -153,11 +163,22 @@ class StepRun:
             raise StepError(f"step {about!r} has a result that is no JSON: {problem}") from None
 
     def merged(self, checkpoint: Any) -> dict[str, Any]:
-        """Return a checkpoint with the records of the steps, and keep it. Raises StepError."""
+        """Return a checkpoint with the records of the steps, and keep it. Raises StepError.
+
+        Both are encoded as they are stored. Raises CodecKeyUnknown, too.
+        """
         if not isinstance(checkpoint, dict):
             raise StepError("the checkpoint of a job with steps must be an object")
         self._rest = {n: v for n, v in checkpoint.items() if n not in {STEPS, ORPHANS}}
-        return {**self._rest, STEPS: self.records}
+        self._coded_rest = self._coding.rest(self._rest)
+        return {**self._coded_rest, STEPS: self._stored_records()}
+
+    def _stored_records(self) -> dict[str, Record]:
+        """Return the records as they are stored; each is encoded once."""
+        for name, record in self.records.items():
+            if name not in self._coded:
+                self._coded[name] = self._coding.record(record)
+        return {name: self._coded[name] for name in self.records}
 
     # --- suspensions
 

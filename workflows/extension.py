@@ -1,6 +1,6 @@
 """The hooks of workflows into the core."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from typing_extensions import override
 
@@ -9,6 +9,7 @@ from jobs.domain.job import Job
 from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, TERMINAL
 from jobs.extensions import (
+    ChildHooks,
     Facts,
     FutureProducers,
     Loop,
@@ -18,6 +19,7 @@ from jobs.extensions import (
 )
 from workflows.models import Slot, Step, Workflow
 from workflows.services.advance import advance
+from workflows.services.children import cancel_children, has_ended
 from workflows.services.explain import explain
 from workflows.services.producers import future_producers
 from workflows.services.prune import prune, retained
@@ -27,7 +29,7 @@ from workflows.services.resume import resume
 ENDED = frozenset(CODES[state] for state in TERMINAL)
 
 
-class WorkflowsExtension(TransitionHooks, ReportHooks, OperationsHooks):
+class WorkflowsExtension(ChildHooks, TransitionHooks, ReportHooks, OperationsHooks):
     """Chains, groups, batches and step graphs of jobs."""
 
     @override
@@ -38,6 +40,16 @@ class WorkflowsExtension(TransitionHooks, ReportHooks, OperationsHooks):
         for change in transitions:
             if change.before in ENDED:
                 reopen(change.job_id)
+
+    @override
+    def has_ended(self, names: Collection[str], tenant: str) -> bool:
+        """Return whether one of the workflows has ended that a step waits for."""
+        return has_ended(names, tenant)
+
+    @override
+    def cancel_children(self, ids: Collection[str], parent: str, tenant: str) -> None:
+        """Cancel workflows that end with the job whose step started them."""
+        cancel_children(ids, parent, tenant)
 
     @override
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:

@@ -22,6 +22,9 @@ class Workflow(models.Model):
     root_id = models.UUIDField()
     parent_id = models.UUIDField(null=True)  # null: not nested
     parent_step = models.IntegerField(null=True)
+    # the job whose step started it and waits for its end; null: none
+    parent_job_id = models.UUIDField(null=True)
+    ends_with_parent = models.BooleanField(default=False, db_default=False)  # by a cancel
     depth = models.SmallIntegerField()  # 1: not nested
     kind = models.SmallIntegerField()  # codes of `kind` and `state` in domain/kinds.py
     state = models.SmallIntegerField()

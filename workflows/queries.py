@@ -108,12 +108,17 @@ def call(calls: Iterable[tuple[str, int]]) -> list[Moved]:
 
 
 class Finished(NamedTuple):
-    """An ended workflow and, if it is nested, the step that stands for it."""
+    """An ended workflow and, if it is nested, the step that stands for it.
+
+    `parent_job_id` is the job that waits for the end.
+    """
 
     id: str
     state: int
     parent_id: str | None
     parent_step: int | None
+    parent_job_id: str | None
+    tenant: str
 
 
 def finish(flows: Iterable[tuple[str, int]], retention_ms: int) -> list[Finished]:
@@ -177,12 +182,17 @@ def started(root_id: str) -> list[str]:
 
 
 class Cancelled(NamedTuple):
-    """The outcome of a cancel; `missed`: a step began after the read, and its job still waits."""
+    """The outcome of a cancel; `missed`: a step began after the read, and its job still waits.
+
+    `parent_job_id` is the job that waits for the end.
+    """
 
     steps_cancelled: int
     steps_completed: int
     cancelled_at: datetime
     missed: bool
+    parent_job_id: str | None
+    tenant: str
 
 
 def cancel(

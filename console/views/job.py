@@ -3,6 +3,7 @@
 from typing import Any
 
 import orjson
+from django.http import Http404
 from django.utils import timezone
 
 from attention.domain.rule import Subject
@@ -11,14 +12,17 @@ from console.one_job import OfOneJob
 from console.story import attempts, steps
 from console.why.gates import causes_of_job
 from console.why.statements import statements
+from jobs.api.admin.past import type_of
 from jobs.api.wire.job_codec import encode_job
 from jobs.domain.access.classified import classification
+from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.domain.job import Job
 from jobs.domain.outcome.bulk import REVIVED
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.services.audit.audit import done_to
 from jobs.services.dispatch.explain import explain
 from jobs.services.outcome.progress import progress_of
+from jobs.services.record.past import past_job
 from ojs_tasks.codecs.payload import has_encoded
 from ojs_tasks.installed import has_app
 
@@ -63,8 +67,27 @@ class JobDetail(OfOneJob):
             classified=classification(job),
             is_encoded=has_encoded(orjson.loads(job.args)),
             envelope=orjson.dumps(encode_job(job)),
+            past=_past_of(job, self.request.GET.get("event")),
             title=f"{job.type} {job.id[-12:]}",
         )
+
+
+def _past_of(job: Job, event_id: str | None) -> dict[str, Any] | None:
+    """Return the job right after the event that the page asks for. Raises Http404."""
+    if not event_id:
+        return None
+    try:
+        found = past_job(job, event_id)
+    except (InvalidRequest, NotFound) as problem:
+        raise Http404 from problem
+    names = (found.past.state, found.past.state_before)
+    return {
+        "name": type_of(found.event.kind),
+        "states": [code and state_of(code).value for code in names],
+        "of": found.past,
+        "checkpoint": found.checkpoint,
+        "has_args": found.has_args,
+    }
 
 
 def _stored_of(job: Job) -> dict[str, Any]:

@@ -3,18 +3,17 @@
 `ojs_tasks.step_runs` writes them. Any client may save a checkpoint, so any JSON may be found.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from jobs.domain.errors import NotFound
 from jobs.domain.wire import jsonio
 from jobs.domain.wire.ids import is_id
 from ojs_tasks.children import CANCEL, WITH_PARENT
+from ojs_tasks.stored import ORPHANS, STEPS
 
-STEPS: Final = "__steps"  # the reserved member of the checkpoint
-ORPHANS: Final = "__orphans"  # names of stored steps that the code no longer asks for
 LONGEST_MS: Final = 10 * 365 * 86_400_000  # of a step, for times that exist
 MOST_ATTEMPTS: Final = 2**31
 
@@ -35,6 +34,7 @@ class StoredStep:
     bytes: int | None  # of the result
     is_orphan: bool
     job: str | None = None  # that the step started
+    workflow: str | None = None  # that the step started
 
 
 def steps_of(state: Any) -> list[StoredStep]:
@@ -55,10 +55,21 @@ def cut(state: Any, step: str) -> tuple[dict[str, Any], list[str]]:
     return {**rest, STEPS: kept}, names[place:]
 
 
-def cancelled_with(state: Any) -> list[str]:
-    """Return the ids of the jobs that steps started and that are cancelled with their parent."""
-    found = [str(one.get("job")) for _, one in _records(state) if one.get(CANCEL) == WITH_PARENT]
-    return [job_id for job_id in found if is_id(job_id)]
+class Children(NamedTuple):
+    """Ids of what the steps of a job started."""
+
+    jobs: list[str]
+    workflows: list[str]
+
+
+def cancelled_with(state: Any) -> Children:
+    """Return the jobs and workflows that steps started and that are cancelled with their parent."""
+    found = [record for _, record in _records(state) if record.get(CANCEL) == WITH_PARENT]
+    return Children(_ids(found, "job"), _ids(found, "workflow"))
+
+
+def _ids(records: Sequence[Mapping[str, Any]], member: str) -> list[str]:
+    return [found for one in records if is_id(found := str(one.get(member)))]
 
 
 def _records(state: Any) -> list[tuple[str, Mapping[str, Any]]]:
@@ -86,7 +97,8 @@ def _step(name: str, record: Mapping[str, Any], *, is_orphan: bool) -> StoredSte
         _error(record.get("error")),
         len(jsonio.dumps(record["result"])) if "result" in record else None,
         is_orphan,
-        job if is_id(job := _text(record.get("job")) or "") else None,
+        _id(record.get("job")),
+        _id(record.get("workflow")),
     )
 
 
@@ -94,6 +106,10 @@ def _error(raw: object) -> str | None:
     if not isinstance(raw, dict):
         return None
     return ": ".join(text for text in (_text(raw.get("type")), _text(raw.get("message"))) if text)
+
+
+def _id(raw: object) -> str | None:
+    return raw if isinstance(raw, str) and is_id(raw) else None
 
 
 def _text(raw: object) -> str | None:

@@ -4,7 +4,7 @@ from durable.services.suspend import wait_of
 from jobs.domain.dispatch.gates import Gate, GateState
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
-from ojs_tasks.children import ENDED
+from ojs_tasks.children import ENDED, FLOW_ENDED
 
 
 def explain(job: Job) -> list[Gate]:
@@ -21,4 +21,6 @@ def explain(job: Job) -> list[Gate]:
 def _named(signal: str) -> str:
     if signal.startswith(ENDED):
         return f"the end of job {signal.removeprefix(ENDED)}"
+    if signal.startswith(FLOW_ENDED):
+        return f"the end of workflow {signal.removeprefix(FLOW_ENDED)}"
     return f"the signal {signal!r}"

@@ -7,6 +7,7 @@ from durable import queries
 from durable.models import Wait
 from durable.services.children import has_ended
 from jobs.database import atomic
+from jobs.repeat import repeated
 from jobs.services.outcome import suspend as attempts
 from ojs_tasks.worker.ports import Suspend as Suspension
 
@@ -14,12 +15,22 @@ from ojs_tasks.worker.ports import Suspend as Suspension
 def suspend(wanted: Suspension) -> bool:
     """Schedule an active job again; returns whether it was held as stated.
 
-    If a signal that it waits for has come already, it is due at once.
-    Locks: the job's row, so that a signal that comes meanwhile sees the wait; then the lease.
+    If a signal that it waits for has come already, it is due at once. So it is if the job or the
+    workflow has ended whose end it waits for.
+    Locks: the job's row, so that a signal or an end that comes meanwhile sees the wait; then the
+    lease. Other verbs lock the lease first, so the transaction is repeated after a deadlock.
     """
+    is_held, is_over = repeated(lambda: _suspend(wanted))
+    if is_held and is_over:
+        attempts.promote_woken()
+    return is_held
+
+
+def _suspend(wanted: Suspension) -> tuple[bool, bool]:
+    """Return whether the job was held as stated, and whether its wait is over."""
     with atomic():
         if (locked := queries.lock(wanted.job_id)) is None:
-            return False
+            return False, False
         is_over = queries.note_wait(
             {
                 "id": wanted.job_id,
@@ -33,9 +44,7 @@ def suspend(wanted: Suspension) -> bool:
         is_held = attempts.suspend(wanted._replace(until=until))
         if not is_held:
             Wait.objects.filter(job_id=wanted.job_id).delete()
-    if is_held and is_over:
-        attempts.promote_woken()
-    return is_held
+    return is_held, is_over
 
 
 def suspend_all(suspensions: Sequence[Suspension]) -> None:

@@ -5,6 +5,7 @@ hook. See docs/extensions.md.
 """
 
 from jobs.extensions.checkpoints import CheckpointFacts, CheckpointHooks
+from jobs.extensions.children import ChildHooks
 from jobs.extensions.claim import ClaimHooks, read_declaration
 from jobs.extensions.configuration import ConfigurationHooks, clear_caches
 from jobs.extensions.enqueue import Deduplication, EnqueueHooks, refusals, report_refusal
@@ -28,6 +29,7 @@ __all__ = [
     "OTHER_TENANTS",
     "CheckpointFacts",
     "CheckpointHooks",
+    "ChildHooks",
     "ClaimHooks",
     "ConfigurationHooks",
     "Deduplication",

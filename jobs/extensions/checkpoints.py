@@ -16,6 +16,28 @@ class CheckpointFacts(NamedTuple):
     bytes: int
 
 
+class PastStep(NamedTuple):
+    """A step as it stood at an earlier time."""
+
+    name: str
+    state: str
+    began_at: Any
+
+
+class PastCheckpoint(NamedTuple):
+    """A checkpoint at an earlier time.
+
+    `sequence` None: not known. Not `is_exact`: the latest recorded number, and later saves may have
+    come before that time. `state` is JSON text, None if it is not kept.
+    """
+
+    sequence: int | None
+    created_at: Any
+    is_exact: bool
+    state: str | None = None
+    steps: Sequence[PastStep] = ()
+
+
 class Kept(NamedTuple):
     """A checkpoint that a running attempt saves; `state` is JSON text.
 
@@ -42,6 +64,10 @@ class CheckpointHooks(Extension):
 
     def checkpoint_of(self, job: Job) -> CheckpointFacts | None:
         """Return the facts of a job's checkpoint for operators; one statement."""
+        return None
+
+    def checkpoint_at(self, job: Job, at: Any) -> PastCheckpoint | None:
+        """Return what is known of a job's checkpoint at a time; one statement."""
         return None
 
     def save(self, kept: Kept) -> bool:
@@ -91,6 +117,14 @@ def checkpoint_of(job: Job) -> CheckpointFacts | None:
         return None
     found = (one.checkpoint_of(job) for one in implementers(CheckpointHooks.checkpoint_of))
     return next((facts for facts in found if facts is not None), None)
+
+
+def checkpoint_at(job: Job, at: Any) -> PastCheckpoint | None:
+    """Return what is known of a checkpoint at a time; no statement for a job without one."""
+    if not (job.watched and job.is_checkpointed):
+        return None
+    found = (one.checkpoint_at(job, at) for one in implementers(CheckpointHooks.checkpoint_at))
+    return next((one for one in found if one is not None), None)
 
 
 def save_reported(job_id: str, state: str) -> bool:

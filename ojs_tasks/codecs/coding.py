@@ -29,11 +29,17 @@ class Coding:
     """The codecs of a project, in the order of encoding."""
 
     def __init__(
-        self, codecs: Sequence[Codec], *, results: bool = False, digest_key: bytes | None = None
+        self,
+        codecs: Sequence[Codec],
+        *,
+        results: bool = False,
+        state: bool = False,
+        digest_key: bytes | None = None,
     ) -> None:
         """Take the codecs. Raises ValueError for two of one name, or a short key."""
         self._codecs = tuple(codecs)
         self._results = results
+        self.encodes_state = state and bool(codecs)  # checkpoints, step results and signals
         self._digest_key = digest_key
         self._by_name: dict[str, Codec] = {}
         for codec in codecs:
@@ -44,8 +50,11 @@ class Coding:
         if digest_key is not None and len(digest_key) < LEAST_DIGEST_BYTES:
             raise ValueError(f"CODEC_DIGEST_KEY must have at least {LEAST_DIGEST_BYTES} bytes")
 
-    def draft(self, draft: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the envelope with encoded arguments. Raises CodecKeyUnknown or ValueError."""
+    def draft(self, draft: Mapping[str, Any], *, of_schedule: bool = False) -> Mapping[str, Any]:
+        """Return the envelope with encoded arguments. Raises CodecKeyUnknown or ValueError.
+
+        The jobs of a schedule always have the digest of their arguments.
+        """
         meta = draft.get("meta") or {}
         choice = chosen(draft["type"])
         if not self._codecs or ENCODINGS in meta or choice.is_plain:
@@ -61,14 +70,34 @@ class Coding:
         noted = {**meta, ENCODINGS: list(used.encodings)}
         if used.key_id is not None:
             noted[KEY_ID] = used.key_id
-        if compares_args(draft.get("unique")):
-            if self._digest_key is None:
-                raise ValueError(
-                    f"job {draft['type']!r} is unique by its arguments, and equal arguments never"
-                    " have equal ciphertexts: set OJS['CODEC_DIGEST_KEY']"
-                )
-            noted[DIGEST] = digest(self._digest_key, args)
+        if of_schedule or compares_args(draft.get("unique")):
+            what = "has a schedule with arguments" if of_schedule else "is unique by its arguments"
+            noted[DIGEST] = digest(self._key_of_digests(draft["type"], what), args)
         return {**draft, "args": coded, "meta": noted}
+
+    def schedule(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the request of a schedule with encoded arguments. Raises as `draft`.
+
+        Ciphertexts differ each time, so the digest tells whether the arguments have changed.
+        """
+        template = body["job_template"]
+        if not template.get("args"):
+            return body
+        return {**body, "job_template": self.draft(template, of_schedule=True)}
+
+    def check_schedule(self, body: Mapping[str, Any]) -> None:
+        """Raise ValueError if the arguments of a schedule need a digest and no key is set."""
+        template = body["job_template"]
+        if self._codecs and template.get("args") and not chosen(template["type"]).is_plain:
+            self._key_of_digests(template["type"], "has a schedule with arguments")
+
+    def _key_of_digests(self, job_type: str, what: str) -> bytes:
+        if self._digest_key is None:
+            raise ValueError(
+                f"job {job_type!r} {what}, and equal arguments never have equal ciphertexts: set"
+                " OJS['CODEC_DIGEST_KEY']"
+            )
+        return self._digest_key
 
     def workflow(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the request of a workflow with encoded arguments in each of its jobs."""

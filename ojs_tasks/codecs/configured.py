@@ -1,4 +1,4 @@
-"""The coding of this process, by the settings CODECS, ENCRYPT_RESULTS and CODEC_DIGEST_KEY."""
+"""The coding of this process, by the settings named in `SETTINGS`."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -7,7 +7,8 @@ from typing import Any
 from ojs_tasks.codecs.coding import Coding
 from ojs_tasks.server import settings
 
-SETTINGS = ("CODECS", "ENCRYPT_RESULTS", "CODEC_DIGEST_KEY")
+FLAGS = ("ENCRYPT_RESULTS", "ENCRYPT_STATE")
+SETTINGS = ("CODECS", *FLAGS, "CODEC_DIGEST_KEY")
 
 
 @cache
@@ -26,10 +27,15 @@ def coding_of(options: Mapping[str, Any]) -> Coding:
     key = options.get("CODEC_DIGEST_KEY")
     if not isinstance(key, bytes | None):
         raise ValueError("OJS['CODEC_DIGEST_KEY'] must be bytes")  # noqa: TRY004 - one error of settings
-    results = options.get("ENCRYPT_RESULTS", False)
-    if not isinstance(results, bool):
-        raise ValueError("OJS['ENCRYPT_RESULTS'] must be True or False")  # noqa: TRY004
-    return Coding(codecs, results=results, digest_key=key)
+    results, state = (_flag(options, name) for name in FLAGS)
+    return Coding(codecs, results=results, state=state, digest_key=key)
+
+
+def _flag(options: Mapping[str, Any], name: str) -> bool:
+    found = options.get(name, False)
+    if not isinstance(found, bool):
+        raise ValueError(f"OJS[{name!r}] must be True or False")  # noqa: TRY004 - as above
+    return found
 
 
 def _is_codec(one: Any) -> bool:

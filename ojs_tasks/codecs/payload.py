@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ojs_tasks.arguments import split
+from ojs_tasks.arguments import joined, split
 from ojs_tasks.codecs.errors import CodecFailed
 
 MARK: Final = "ojs_encoded"
@@ -33,6 +33,25 @@ def has_encoded(args: Sequence[Any]) -> bool:
     """Return whether arguments have an encoded value: as a position or as a keyword."""
     positions, keywords = split(args)
     return any(map(is_encoded, positions)) or any(map(is_encoded, keywords.values()))
+
+
+def compared(template: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a template of jobs as it is compared with another one.
+
+    Equal arguments never have equal ciphertexts. If the template has their digest, it stands for
+    them; the names of encodings and keys count, so that a new key encodes them anew.
+    """
+    if DIGEST not in (template.get("meta") or {}):
+        return template
+    positions, keywords = split(template.get("args") or [])
+    shown = joined(
+        [_form(one) for one in positions], {name: _form(one) for name, one in keywords.items()}
+    )
+    return {**template, "args": shown}
+
+
+def _form(value: Any) -> Any:
+    return {MARK: True, "encoding": value.get("encoding")} if is_encoded(value) else value
 
 
 def may_be_encoded(text: str | bytes) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ojs_tasks.codecs.coding import Coding
 from ojs_tasks.codecs.errors import CodecFailed, CodecKeyUnknown
+from ojs_tasks.codecs.states import coded_signal
 from ojs_tasks.flows import StepSnapshot, WorkflowSnapshot
 from ojs_tasks.server import Draft, Reconciled, Server, Snapshot
 
@@ -55,12 +56,12 @@ class CodedServer:
         return self._shown(await self._inner.acancel(job_id))
 
     def signal(self, job_id: str, name: str, payload: Any) -> None:
-        """Send a signal to a job. The payload stays plain."""
-        self._inner.signal(job_id, name, payload)
+        """Send a signal to a job. Raises CodecKeyUnknown too."""
+        self._inner.signal(job_id, name, coded_signal(self._coding, payload))
 
     async def asignal(self, job_id: str, name: str, payload: Any) -> None:
         """Send a signal as `signal` does."""
-        await self._inner.asignal(job_id, name, payload)
+        await self._inner.asignal(job_id, name, coded_signal(self._coding, payload))
 
     def start_workflow(self, body: Draft) -> WorkflowSnapshot:
         """Store a workflow. Raises CodecKeyUnknown too."""
@@ -99,12 +100,9 @@ class CodedServer:
         return await self._inner.acancel_workflow(workflow_id)
 
     def reconcile_schedules(self, owner: str, bodies: Sequence[Draft]) -> Reconciled:
-        """Make the schedules of a project these. Their jobs stay plain.
-
-        The server compares the arguments with the stored ones, and encryption never gives equal
-        bytes: each start of a worker would change every schedule.
-        """
-        return self._inner.reconcile_schedules(owner, bodies)
+        """Make the schedules of a project these. Raises ValueError without a key for digests."""
+        coded = [self._coding.schedule(body) for body in bodies]
+        return self._inner.reconcile_schedules(owner, coded)
 
     def _drafts(self, drafts: Sequence[Draft]) -> list[Draft]:
         return [self._coding.draft(draft) for draft in drafts]

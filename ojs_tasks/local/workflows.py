@@ -66,6 +66,7 @@ def _snapshot(whole: Whole) -> WorkflowSnapshot:
         callbacks=tuple(
             _step(step, whole) for step in whole.steps if step.callback != Callback.NONE
         ),
+        parent_job_id=row.parent_job_id,
     )
 
 

@@ -40,6 +40,7 @@ def snapshot(shown: Shown, results: Mapping[str, Any] | None = None) -> Workflow
         state=str(shown.get("state", "")),
         steps=_snapshots(shown, errors, results),
         callbacks=tuple(_step({"id": name, **one}, errors, None) for name, one in named),
+        parent_job_id=shown.get("parent_job_id"),
     )
 
 

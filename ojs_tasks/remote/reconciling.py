@@ -9,7 +9,7 @@ from ojs_tasks import declared
 from ojs_tasks.exceptions import NoServer, Refused, ServerUnreachable
 from ojs_tasks.remote.server import RemoteServer
 from ojs_tasks.remote.settings import RemoteSettings
-from ojs_tasks.server import Draft, Reconciled, project
+from ojs_tasks.server import Draft, Reconciled, project, with_codecs
 from ojs_tasks.worker.trouble import Attempts
 
 logger = logging.getLogger("ojs.schedules")
@@ -58,7 +58,7 @@ class _Reconciling:
         """Reconcile; returns how many seconds to wait for the next try, None: it is over."""
         server = RemoteServer(self._settings)
         try:
-            self._log(server.reconcile_schedules(self._owner, self._bodies))
+            self._log(with_codecs(server).reconcile_schedules(self._owner, self._bodies))
         except (ServerUnreachable, NoServer) as problem:
             return self._attempts.failed(problem)
         except Refused as problem:

@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
+from ojs_tasks.codecs.payload import compared
 from ojs_tasks.remote.exchange import Call, Script, asked
 from ojs_tasks.remote.operations import refused
 from ojs_tasks.remote.wire import dumps, loads
@@ -104,7 +105,7 @@ def _owned(body: Draft, owner: str) -> dict[str, Any]:
 def _compared(schedule: Shown) -> dict[str, Any]:
     """Return what must be equal, so that a schedule needs no change."""
     found = {name: schedule.get(name) for name in COMPARED}
-    return {**found, "job_template": {**TEMPLATE, **_template(schedule)}}
+    return {**found, "job_template": compared({**TEMPLATE, **_template(schedule)})}
 
 
 def _template(schedule: Shown) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ojs_tasks import registry
+from ojs_tasks.children import ENDED, FLOW_ENDED
 from ojs_tasks.exceptions import (
     Discard,
     JobNotFound,
@@ -32,7 +33,7 @@ class Memory:
     def __init__(self) -> None:
         """Begin without a job."""
         self._jobs: dict[str, MemoryJob] = {}
-        self._flows = Flows(self._store)
+        self._flows = Flows(self._store, self._note_flow_end)
 
     # --- jobs
 
@@ -148,6 +149,7 @@ class Memory:
             )
         for job_id in self._flows.cancel(flow, lambda one: not self._is_active(one)):
             self._jobs[job_id].finish("cancelled")
+            self._cancel_children(self._jobs[job_id])
         return self._shown(flow)
 
     async def acancel_workflow(self, workflow_id: str) -> WorkflowSnapshot:
@@ -213,7 +215,7 @@ class Memory:
             error = job.errors[-1] if job.errors else None
             self._flows.note_end(job.id, job.state, job.result, error)
             if (parent := self._jobs.get(job.parent or "")) is not None:
-                parent.note_child(job.id)
+                parent.wake(f"{ENDED}{job.id}")
             if job.state == "cancelled":
                 self._cancel_children(job)
 
@@ -222,6 +224,12 @@ class Memory:
         for one in theirs:
             if one.ends_with_parent and not one.snapshot.has_ended:
                 self.cancel(one.id)
+        for flow in self._flows.started_by(job.id):
+            self.cancel_workflow(flow.id)
+
+    def _note_flow_end(self, flow: Flow) -> None:
+        if (parent := self._jobs.get(flow.parent or "")) is not None:
+            parent.wake(f"{FLOW_ENDED}{flow.id}")
 
     def _job(self, job_id: str) -> MemoryJob:
         if job_id not in self._jobs:

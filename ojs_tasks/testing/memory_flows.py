@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import uuid4
 
+from ojs_tasks.children import CANCEL, PARENT, WITH_PARENT
 from ojs_tasks.flows import StepSnapshot, WorkflowSnapshot
 
+TENANT: Final = "tenant_id"  # in the meta of a job or a workflow
 DEPTH: Final = 3  # of nested workflows
 CALLBACKS: Final = ("on_complete", "on_success", "on_failure")
 OPEN: Final = frozenset({"waiting", "active"})  # states of steps that have not ended
@@ -56,6 +58,8 @@ class Flow:
     state: str = "running"
     called: list[Step] | None = None  # callbacks that were fired, after the last member's end
     outer: "tuple[Flow, Step] | None" = None
+    parent: str | None = None  # the job whose step started it
+    ends_with_parent: bool = False
 
     def everything(self) -> Iterator[tuple["Flow", Step]]:
         """Yield each step and callback of this workflow and of nested ones."""
@@ -74,16 +78,22 @@ class TooDeep(ValueError):
     """Workflows are nested more deeply than the server accepts."""
 
 
-def planned(body: Mapping[str, Any], depth: int = 1) -> Flow:
-    """Return the workflow of a request in typed form. Raises TooDeep."""
+def planned(body: Mapping[str, Any], depth: int = 1, tenant: Any = None) -> Flow:
+    """Return the workflow of a request in typed form; its jobs get the tenant that it names.
+
+    Raises TooDeep.
+    """
     if depth > DEPTH:
         raise TooDeep(f"workflows are nested more than {DEPTH} deep")
+    meta = body.get("meta") or {}
+    tenant = meta.get(TENANT, tenant)
     members = body["steps"] if body["type"] == "chain" else body["jobs"]
     flow = Flow(str(uuid4()), body["type"], body.get("name") or "", [])
-    flow.steps = [_step(f"step-{n}", one, n, depth) for n, one in enumerate(members)]
+    flow.parent, flow.ends_with_parent = meta.get(PARENT), meta.get(CANCEL) == WITH_PARENT
+    flow.steps = [_step(f"step-{n}", one, n, depth, tenant) for n, one in enumerate(members)]
     given = {n: body["callbacks"][n] for n in CALLBACKS if body.get("callbacks", {}).get(n)}
     flow.callbacks = {
-        name: _step(name, one, len(members) + n, depth)
+        name: _step(name, one, len(members) + n, depth, tenant)
         for n, (name, one) in enumerate(given.items())
     }
     for step in flow.steps:
@@ -92,19 +102,24 @@ def planned(body: Mapping[str, Any], depth: int = 1) -> Flow:
     return flow
 
 
-def _step(name: str, body: Mapping[str, Any], place: int, depth: int) -> Step:
+def _step(name: str, body: Mapping[str, Any], place: int, depth: int, tenant: Any) -> Step:
     if "args" in body:
+        if tenant is not None:
+            body = {**body, "meta": {TENANT: tenant, **(body.get("meta") or {})}}
         return Step(name, body["type"], place, body)
-    flow = planned(body, depth + 1)
+    flow = planned(body, depth + 1, tenant)
     return Step(name, flow.type, place, flow=flow)
 
 
 class Flows:
     """The workflows of a test; `store` makes the job of a step and returns its id."""
 
-    def __init__(self, store: Callable[[Mapping[str, Any]], str]) -> None:
-        """Begin without a workflow."""
+    def __init__(
+        self, store: Callable[[Mapping[str, Any]], str], ended: Callable[[Flow], None]
+    ) -> None:
+        """Begin without a workflow; `ended` is called at the end of a workflow."""
         self._store = store
+        self._ended = ended
         self._flows: dict[str, Flow] = {}
         self._members: dict[str, tuple[Flow, Step]] = {}  # by the ids of their jobs
 
@@ -147,7 +162,13 @@ class Flows:
                 step.state = "cancelled"
             elif step.state == "waiting" or (step.flow is not None and step.is_open):
                 step.state = "cancelled"
+        self._ended(flow)
         return jobs
+
+    def started_by(self, job_id: str) -> list[Flow]:
+        """Return the running workflows that end with the job whose step started them."""
+        theirs = [one for one in self._flows.values() if one.parent == job_id]
+        return [one for one in theirs if one.ends_with_parent and one.state == "running"]
 
     def _begin(self, flow: Flow) -> None:
         for step in flow.steps[:1] if flow.type == "chain" else flow.steps:
@@ -194,6 +215,7 @@ class Flows:
         is_answered = not {"on_complete", "on_failure"}.isdisjoint(flow.callbacks)
         has_failed = has_failed or (not is_answered and any(step.has_failed for step in flow.steps))
         flow.state = "failed" if has_failed else "completed"
+        self._ended(flow)
         if flow.outer is not None:
             outer, step = flow.outer
             step.state = flow.state
@@ -231,5 +253,5 @@ def snapshot(flow: Flow, is_active: Callable[[str], bool], *, results: bool) -> 
 
     return WorkflowSnapshot(
         flow.id, flow.type, flow.name, flow.state, tuple(map(shown, flow.steps)),
-        tuple(map(shown, flow.callbacks.values())),
+        tuple(map(shown, flow.callbacks.values())), flow.parent,
     )  # fmt: skip

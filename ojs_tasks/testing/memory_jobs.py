@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from uuid import uuid4
 
 from ojs_tasks import documents
-from ojs_tasks.children import CANCEL, ENDED, PARENT, WITH_PARENT
+from ojs_tasks.children import CANCEL, PARENT, WITH_PARENT
 from ojs_tasks.context import Context, Report
 from ojs_tasks.exceptions import Refused
 from ojs_tasks.server import Snapshot
@@ -174,9 +174,9 @@ class MemoryJob:
         """Whether the cancel of its parent cancels this job."""
         return (self.draft.get("meta") or {}).get(CANCEL) == WITH_PARENT
 
-    def note_child(self, job_id: str) -> None:
-        """Become available if a step waits for the end of this other job."""
-        if self.durability.wake(f"{ENDED}{job_id}") and self.state == "scheduled":
+    def wake(self, ended: str) -> None:
+        """Become available if a step waits for this end."""
+        if self.durability.wake(ended) and self.state == "scheduled":
             self.state = "available"
 
     # --- the `Reporter` of its attempts

@@ -18,6 +18,7 @@ from jobs.services.enqueue.store import require_accepted
 from jobs.services.lanes import configuration
 from jobs.services.lanes.envelopes import limits
 from jobs.services.read.clock import now as database_now
+from ojs_tasks.codecs.payload import compared
 from scheduling.domain.cron import Plan
 from scheduling.domain.definition import Definition
 from scheduling.models import WITH_NOW, CronEntry
@@ -119,9 +120,13 @@ def _put(
         done.refused[definition.name] = f"the name is taken by a schedule of {owner}"
     else:
         definition = replace(definition, enabled=entry.enabled)
-        if definition != definition_of(entry):
+        if _compared(definition) != _compared(definition_of(entry)):
             store(entry, definition)
             done.changed.append(definition.name)
+
+
+def _compared(definition: Definition) -> Definition:
+    return replace(definition, template=dict(compared(definition.template)))
 
 
 def _log(project: str, done: Reconciliation) -> None:

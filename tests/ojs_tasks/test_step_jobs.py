@@ -1,12 +1,17 @@
 """Jobs and workflows as steps, with jobs in memory and in the database. Spec: contract 34.2."""
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from ojs_tasks import JobFailed, WorkflowFailed, chain, current_job, get, group, job, step
+from ojs_tasks.flows import WorkflowSnapshot
 from ojs_tasks.handlers import Handler
+from ojs_tasks.server import server
 from ojs_tasks.step_runs import StepRun
 from ojs_tasks.testing import enqueued, make_due, run_available, run_now
 from tests.ojs_tasks.testing.conftest import place
@@ -102,7 +107,7 @@ def test_failed_job_raises_in_this_and_later_attempts() -> None:
 
 
 @spec("contract 34.2")
-def test_workflow_is_a_step_that_looks_again() -> None:
+def test_parent_waits_without_a_slot_and_the_end_of_the_workflow_wakes_it() -> None:
     double = child_of_tests(retry={"max_attempts": 1})
 
     @job("tests.parent")
@@ -115,12 +120,87 @@ def test_workflow_is_a_step_that_looks_again() -> None:
         return [found]
 
     handle = parent.enqueue()
-    for _ in range(3):
-        run()
-        make_due()
+    runs = run()
 
     assert handle.refresh().result(0) == [[2, 4], "step-0", "tests.child"]
     assert calls == [1, 2, -1]
+    assert [state for kind, state, _ in runs if kind == "tests.parent"] == [
+        "scheduled", "scheduled", "completed",
+    ]  # fmt: skip
+
+
+@spec("contract 34.2")
+def test_parent_looks_again_at_a_workflow_of_a_server_that_does_not_show_the_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    double = child_of_tests()
+    inner = server()
+    for name in ("start_workflow", "read_workflow"):
+        monkeypatch.setattr(inner, name, partial(_without_parent, getattr(inner, name)))
+
+    @job("tests.parent")
+    def parent() -> list[int]:
+        found = step.run_job(group(double.s(1), double.s(2)))
+        return [*found, current_job().attempt]
+
+    handle = parent.enqueue()
+    run()
+    (wait,) = [one for one in enqueued() if one.id == handle.id]
+    make_due()
+    run()
+
+    assert handle.refresh().result(0) == [2, 4, 1]
+    assert wait.state == "scheduled"
+
+
+def _without_parent(call: Callable[..., WorkflowSnapshot], *args: Any, **options: Any) -> Any:
+    return replace(call(*args, **options), parent_job_id=None)
+
+
+@pytest.mark.parametrize("cancel", ["with_parent", None])
+@spec("contract 34.2")
+def test_cancel_of_the_parent_cancels_its_workflow_and_what_that_started_if_asked(
+    cancel: Any,
+) -> None:
+    double = child_of_tests(queue="later")
+
+    @job("tests.inner")
+    def inner() -> int:
+        return step.run_job(double.s(1), cancel="with_parent")
+
+    @job("tests.parent")
+    def parent() -> list[int]:
+        return step.run_job(group(inner.s(), double.s(2)), cancel=cancel)
+
+    top = parent.enqueue()
+    run(queues=["default"])
+    started = enqueued()
+    top.refresh().cancel()
+
+    assert {one.type: get(one.id).state for one in started} == {
+        "tests.parent": "cancelled",
+        "tests.inner": "cancelled" if cancel else "scheduled",
+        "tests.child": "cancelled" if cancel else "available",
+    }
+
+
+@spec("contract 34.2")
+def test_workflow_has_the_tenant_of_its_parent_unless_its_steps_name_one() -> None:
+    double = child_of_tests()
+
+    @job("tests.parent")
+    def parent(tenant: str | None) -> Any:
+        call = double.s(1) if tenant is None else double.s(1).options(meta={"tenant_id": tenant})
+        return step.run_job(group(call))
+
+    started = []
+    for tenant in (None, "globex"):
+        parent.options(meta={"tenant_id": "acme"}).enqueue(tenant)
+        run()
+    for one in (child for child in enqueued() if child.type == "tests.child"):
+        started.append(one.meta.get("tenant_id"))
+
+    assert started == ["acme", "globex"]
 
 
 @pytest.mark.parametrize("cancel", ["with_parent", None])
@@ -191,7 +271,6 @@ def test_other_calls_and_options_are_refused() -> None:
     double = child_of_tests()
     wrong: list[tuple[Any, dict[str, Any]]] = [
         (double, {}), (double.s(1), {"cancel": "never"}),
-        (group(double.s(1)), {"cancel": "with_parent"}),
     ]  # fmt: skip
 
     @job("tests.parent", retry={"max_attempts": 1})
@@ -204,4 +283,4 @@ def test_other_calls_and_options_are_refused() -> None:
         parent.enqueue(number)
 
     errors = [one.error["type"] for one in run_available(raises=False) if one.error]
-    assert errors == ["StepError"] * 3
+    assert errors == ["StepError"] * 2

@@ -89,6 +89,8 @@ def _summary(row: FlowRow, completed: int, failed: int) -> dict[str, Any]:
         shown |= {f"jobs_{name}": number for name, number in numbers.items()}
     if row.parent_id is not None:
         shown |= {"parent_workflow_id": row.parent_id, "root_workflow_id": row.root_id}
+    if row.parent_job_id is not None:
+        shown["parent_job_id"] = row.parent_job_id
     if row.finished_at is not None:
         ended = format_time(row.finished_at)
         shown["completed_at"] = metadata["completed_at"] = ended

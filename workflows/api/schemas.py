@@ -17,6 +17,7 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.domain.wire.names import TYPE_PATTERN
+from ojs_tasks.children import CANCEL, PARENT, WITH_PARENT
 from workflows.domain.kinds import CALLBACKS, FLOW_NAMES, Kind
 from workflows.domain.request import MAX_NAME
 
@@ -49,7 +50,17 @@ STEP_REQUEST = component(
 )
 _STEPS = array(STEP_REQUEST, minItems=1)
 _NONE: Schema = {"type": "null"}
-_META = obj({}, {"tenant_id": {**maybe(text()), "description": "Tenant of all its jobs"}})
+_META = obj(
+    {},
+    {
+        "tenant_id": {**maybe(text()), "description": "Tenant of all its jobs"},
+        PARENT: {**maybe(ID), "description": "The job whose step starts it and waits for its end"},
+        CANCEL: {
+            "enum": [WITH_PARENT, None],
+            "description": f"With `{WITH_PARENT}` the cancel of that job cancels the workflow",
+        },
+    },
+)
 
 
 def _form(kind: Schema, required: Schema, absent: tuple[str, ...]) -> Schema:
@@ -137,6 +148,7 @@ _SUMMARY = {
 _MORE = {
     **_TIMES,
     **{f"jobs_{name}": integer(0) for name in _NUMBERS},
+    "parent_job_id": {**ID, "description": "The job whose step started it; its end wakes the job"},
     "parent_workflow_id": ID,
     "root_workflow_id": ID,
 }

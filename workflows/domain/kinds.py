@@ -35,6 +35,8 @@ class FlowState(IntEnum):
     CANCELLED = 4
 
 
+ENDED: Final = frozenset({FlowState.COMPLETED, FlowState.FAILED, FlowState.CANCELLED})
+
 # names on the wire, where no workflow is waiting. Spec: contract 8.4
 FLOW_NAMES: Final = {
     FlowState.WAITING: "running",

@@ -38,6 +38,8 @@ class Plan:
     depth: int
     steps: list[StepPlan] = field(default_factory=list)
     tenant: str | None = None  # tenant that the request names for the whole workflow
+    parent_job: str | None = None  # the job whose step starts it
+    ends_with_parent: bool = False  # the cancel of that job cancels it
 
     @property
     def members(self) -> list[StepPlan]:

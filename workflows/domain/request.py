@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import InvalidRequest, InvalidRetryPolicy
+from jobs.domain.wire.ids import is_id
+from ojs_tasks.children import CANCEL, PARENT, WITH_PARENT
 from workflows.domain.errors import invalid
 from workflows.domain.graph import cycle, kind_of_graph
 from workflows.domain.kinds import CALLBACKS, Callback, Kind
@@ -66,7 +68,10 @@ class _Reader:
 
     def _plan(self, raw: Raw, path: str, depth: int, outer: Raw) -> Plan:
         plan = Plan(Kind.GROUP, self._name(raw, path), depth)
-        plan.tenant = self._tenant(raw, path)
+        meta = self._meta(raw, path)
+        plan.tenant = self._tenant(raw, meta, path)
+        plan.parent_job = self._parent(meta, path, depth)
+        plan.ends_with_parent = self._ends_with_parent(meta, path)
         if depth > MAX_DEPTH:
             self.refuse(path, f"is nested deeper than {MAX_DEPTH} levels")
             return plan
@@ -90,18 +95,40 @@ class _Reader:
             return ""
         return name
 
-    def _tenant(self, raw: Raw, path: str) -> str | None:
+    def _meta(self, raw: Raw, path: str) -> Raw:
+        meta = raw.get("meta")
+        if meta is not None and not isinstance(meta, Mapping):
+            self.refuse(f"{path}.meta", "must be an object")
+            return {}
+        return meta or {}
+
+    def _parent(self, meta: Raw, path: str, depth: int) -> str | None:
+        """Read the job whose step starts the workflow."""
+        given = meta.get(PARENT)
+        if given is None:
+            return None
+        if depth > 1:
+            self.refuse(f"{path}.meta.{PARENT}", "is not part of a nested workflow")
+        elif not isinstance(given, str) or not is_id(given):
+            self.refuse(f"{path}.meta.{PARENT}", "must be the id of a job")
+        else:
+            return given
+        return None
+
+    def _ends_with_parent(self, meta: Raw, path: str) -> bool:
+        given = meta.get(CANCEL)
+        if given is not None and (given != WITH_PARENT or meta.get(PARENT) is None):
+            self.refuse(f"{path}.meta.{CANCEL}", f"must be {WITH_PARENT!r}, beside {PARENT}")
+        return given == WITH_PARENT
+
+    def _tenant(self, raw: Raw, meta: Raw, path: str) -> str | None:
         """Read the tenant of the workflow from `meta`, where jobs name it, too."""
         for name in ("tenant", TENANT_ID):
             if raw.get(name) is not None:
                 self.refuse(
                     f"{path}.{name}", f"is not allowed: name the tenant in meta.{TENANT_ID}"
                 )
-        meta = raw.get("meta")
-        if meta is not None and not isinstance(meta, Mapping):
-            self.refuse(f"{path}.meta", "must be an object")
-            return None
-        tenant = (meta or {}).get(TENANT_ID)
+        tenant = meta.get(TENANT_ID)
         if tenant is not None and not isinstance(tenant, str):
             self.refuse(f"{path}.meta.{TENANT_ID}", "must be a string")
             return None

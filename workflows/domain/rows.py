@@ -12,6 +12,7 @@ class FlowRow(NamedTuple):
     root_id: str
     parent_id: str | None
     parent_step: int | None
+    parent_job_id: str | None
     kind: int
     state: int
     name: str

@@ -14,8 +14,9 @@ from workflows import queries
 from workflows.domain.kinds import FAILURES, Callback, FlowState, StepState, kind_of
 from workflows.domain.limits import MAX_RESULTS_BYTES, RETENTION_MS
 from workflows.domain.verdict import Counts, fired, verdict
-from workflows.queries import Counted, Ended, Moved
+from workflows.queries import Counted, Ended, Finished, Moved
 from workflows.services.begin import begin
+from workflows.services.parents import wake_parent
 
 NESTED = {FlowState.COMPLETED: StepState.COMPLETED, FlowState.FAILED: StepState.FAILED}
 
@@ -34,17 +35,21 @@ def propagate(ended: Iterable[Ended]) -> None:
     for step in ended:
         by_depth[step.depth].append(step)
     due: list[Moved] = []
+    over: list[Finished] = []
     while by_depth:
         level = by_depth.pop(max(by_depth))
-        following, outer = _level(level)
+        following, finished = _level(level)
         due += following
-        for step in outer:
+        over += finished
+        for step in _outer(finished):
             by_depth[step.depth].append(step)
     begin(due)
+    for flow in over:  # last: a lock of a job after the locks of workflows
+        wake_parent(flow.parent_job_id, flow.id, flow.tenant)
 
 
-def _level(ended: list[Ended]) -> tuple[list[Moved], list[Ended]]:
-    """Advance steps of one depth; return the due steps, and the outer steps that ended with it."""
+def _level(ended: list[Ended]) -> tuple[list[Moved], list[Finished]]:
+    """Advance steps of one depth; return the due steps, and the workflows that ended with it."""
     behind = [step for step in ended if step.dependents]
     moved = queries.release((s.workflow_id, s.index) for s in behind) if behind else []
     cancelled = [step for step in moved if step.state == StepState.CANCELLED]
@@ -64,12 +69,15 @@ def _call(running: list[Counted]) -> list[Moved]:
     return queries.call(calls) if calls else []
 
 
-def _finish(running: list[Counted]) -> list[Ended]:
-    """End finished workflows; return the outer steps of nested workflows."""
+def _finish(running: list[Counted]) -> list[Finished]:
+    """End finished workflows."""
     verdicts = [(row.id, verdict(_counts(row))) for row in running]
     over = [(flow, state) for flow, state in verdicts if state is not FlowState.RUNNING]
-    if not over:
-        return []
+    return queries.finish(over, RETENTION_MS) if over else []
+
+
+def _outer(finished: list[Finished]) -> list[Ended]:
+    """End the steps that stand for nested workflows."""
     outer = [
         {
             "workflow_id": row.parent_id,
@@ -77,7 +85,7 @@ def _finish(running: list[Counted]) -> list[Ended]:
             "state": NESTED[FlowState(row.state)],
             "error": _nested_error(row.id) if NESTED[FlowState(row.state)] in FAILURES else None,
         }
-        for row in queries.finish(over, RETENTION_MS)
+        for row in finished
         if row.parent_id is not None
     ]
     return queries.note(outer, MAX_RESULTS_BYTES) if outer else []

@@ -6,10 +6,12 @@ from datetime import datetime
 
 from jobs.database import atomic
 from jobs.domain.errors import Conflict
+from jobs.repeat import repeated
 from jobs.services.outcome.cancel import cancel_waiting
 from workflows import queries
 from workflows.domain.kinds import FLOW_NAMES, FlowState
 from workflows.domain.limits import RETENTION_MS
+from workflows.services.parents import wake_parent
 from workflows.services.show import flow
 
 TRIES = 20  # a chain may advance between the read of its jobs and the lock; each try is short
@@ -43,7 +45,7 @@ def cancel(workflow_id: str, actor: str = "api") -> Cancellation:
         if found.state != FlowState.RUNNING:
             raise _ended(workflow_id, found.state)
         with suppress(_Missed):
-            return _cancel(workflow_id, actor)
+            return repeated(lambda: _cancel(workflow_id, actor))
     raise Conflict("the workflow is changing, try again", details={"workflow_id": workflow_id})
 
 
@@ -51,6 +53,8 @@ def _cancel(workflow_id: str, actor: str) -> Cancellation:
     """Cancel the jobs, then lock the workflow and check whether it has advanced since.
 
     The order matters: a transaction that ends a job holds the job while it waits for the workflow.
+    The job that waits for the workflow is locked last, out of order: after a deadlock the
+    transaction is repeated.
     """
     with atomic():
         begun = queries.started(workflow_id)
@@ -59,6 +63,7 @@ def _cancel(workflow_id: str, actor: str) -> Cancellation:
         done = queries.cancel(workflow_id, begun, cancelled, RETENTION_MS)
         if done is None or done.missed:
             raise _Missed
+        wake_parent(done.parent_job_id, workflow_id, done.tenant)
     return Cancellation(done.steps_cancelled, done.steps_completed, done.cancelled_at)
 
 

@@ -19,6 +19,7 @@ from workflows.domain.kinds import KIND_CODES, Callback, FlowState, StepState
 from workflows.domain.plan import Plan, StepPlan, slot_sizes, slots
 from workflows.domain.tenants import inherit
 from workflows.domain.tracing import originated
+from workflows.services.parents import parent_of
 
 END = -1  # Slot.target for the end of the workflow
 
@@ -95,6 +96,8 @@ def _flow_row(flow: _Flow, root_id: str, tenant: str, caller: Caller) -> dict[st
         "root_id": root_id,
         "parent_id": flow.parent and flow.parent[0].id,
         "parent_step": flow.parent and flow.parent[1],
+        "parent_job_id": parent_of(plan.parent_job, tenant),
+        "ends_with_parent": plan.ends_with_parent,
         "depth": plan.depth,
         "kind": KIND_CODES[plan.kind],
         "state": FlowState.RUNNING if flow.runs else FlowState.WAITING,

@@ -11,7 +11,8 @@ WITH flow AS (
        AND (w.id = %(root_id)s::uuid
             OR w.root_id = %(root_id)s::uuid AND w.parent_id IS NOT NULL)
        AND EXISTS (SELECT 1 FROM ojs_workflow AS r WHERE r.id = %(root_id)s::uuid AND r.state = 1)
-    RETURNING w.id, w.parent_id, w.name, w.tenant, w.members, w.started_at
+    RETURNING w.id, w.parent_id, w.name, w.tenant, w.members, w.started_at,
+              w.parent_job_id
 ), missed AS (
     SELECT s.job_id FROM ojs_workflow_step AS s
      WHERE s.workflow_id = ANY (ARRAY(SELECT id FROM flow)) AND s.state = 2
@@ -41,5 +42,7 @@ SELECT (SELECT count(*) FROM step WHERE child_id IS NULL AND callback = 0)::int
                                               OR w.root_id = %(root_id)s::uuid
                                                  AND w.parent_id IS NOT NULL))
            AND s.state = 3 AND s.child_id IS NULL AND s.callback = 0)::int AS steps_completed,
-       now() AS cancelled_at, EXISTS (SELECT 1 FROM missed) AS missed
+       now() AS cancelled_at, EXISTS (SELECT 1 FROM missed) AS missed,
+       (SELECT f.parent_job_id::text FROM flow AS f WHERE f.parent_job_id IS NOT NULL) AS parent_job_id,
+       (SELECT f.tenant FROM flow AS f WHERE f.parent_id IS NULL) AS tenant
  WHERE EXISTS (SELECT 1 FROM flow)

@@ -7,7 +7,8 @@ WITH ended AS (
                            THEN now() + %(retention_ms)s::bigint * interval '1 millisecond' END
       FROM json_to_recordset(%(flows)s::json) AS g (id uuid, state smallint)
      WHERE w.id = g.id AND w.state = 1
-    RETURNING w.id, w.state, w.name, w.tenant, w.members, w.parent_id, w.parent_step, w.started_at
+    RETURNING w.id, w.state, w.name, w.tenant, w.members, w.parent_id, w.parent_step,
+              w.parent_job_id, w.started_at
 ), emitted AS (
     INSERT INTO ojs_event (at, kind, tenant, data)
     SELECT now(), CASE e.state WHEN 2 THEN 52 ELSE 53 END, e.tenant,
@@ -21,4 +22,5 @@ WITH ended AS (
             WHERE s.workflow_id = e.id AND s.state IN (4, 5)
             ORDER BY s.finished_at, s.index LIMIT 1) AS f ON e.state = 3
 )
-SELECT e.id, e.state, e.parent_id, e.parent_step FROM ended AS e ORDER BY e.id
+SELECT e.id, e.state, e.parent_id, e.parent_step, e.parent_job_id, e.tenant
+  FROM ended AS e ORDER BY e.id

@@ -37,8 +37,8 @@ WITH counted AS MATERIALIZED (
                     ORDER BY w.id DESC LIMIT %(offset)s::int + %(limit)s::int) AS f) AS f
      ORDER BY f.id DESC OFFSET %(offset)s::int LIMIT %(limit)s::int
 )
-SELECT t.total, w.id, w.root_id, w.parent_id, w.parent_step, w.kind, w.state, w.name, w.tenant,
-       w.members, w.completed + coalesce(c.completed, 0) AS completed,
+SELECT t.total, w.id, w.root_id, w.parent_id, w.parent_step, w.parent_job_id, w.kind, w.state,
+       w.name, w.tenant, w.members, w.completed + coalesce(c.completed, 0) AS completed,
        w.failed + coalesce(c.failed, 0) AS failed, w.created_at, w.started_at, w.finished_at
   FROM (SELECT least(count(*), %(most)s::int)::int AS total FROM counted) AS t
   LEFT JOIN chosen AS h ON true

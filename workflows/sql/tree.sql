@@ -3,7 +3,8 @@
 WITH root AS MATERIALIZED (
     SELECT w.root_id FROM ojs_workflow AS w WHERE w.id = %(id)s::uuid
 )
-SELECT w.id, w.root_id, w.parent_id, w.parent_step, w.kind, w.state, w.name, w.tenant, w.members,
+SELECT w.id, w.root_id, w.parent_id, w.parent_step, w.parent_job_id, w.kind, w.state, w.name,
+       w.tenant, w.members,
        w.completed + coalesce(c.completed, 0) AS completed,
        w.failed + coalesce(c.failed, 0) AS failed, w.created_at, w.started_at, w.finished_at
   FROM (SELECT o.* FROM ojs_workflow AS o WHERE o.id = (SELECT root_id FROM root)

@@ -18,6 +18,7 @@ from jobs.api.admin.operations import (
     AdminOperations,
     AdminOperationUndo,
 )
+from jobs.api.admin.past import AdminJobPast
 from jobs.api.admin.queues import AdminQueue, AdminQueuePause, AdminQueueResume, AdminQueues
 from jobs.api.admin.stats import StatsHistory, SystemStats
 from jobs.api.admin.system import AuditLog, Configuration, MaintenanceMode, ObservabilityHealth
@@ -36,6 +37,7 @@ urlpatterns = [
     path("jobs/<str:job_id>/cancel", AdminJobCancel.as_view(), name="ojs-admin-job-cancel"),
     path("jobs/<str:job_id>/trace", AdminJobTrace.as_view(), name="ojs-admin-job-trace"),
     path("jobs/<str:job_id>/explain", AdminJobExplain.as_view(), name="ojs-admin-job-explain"),
+    path("jobs/<str:job_id>/past", AdminJobPast.as_view(), name="ojs-admin-job-past"),
     path("workers", AdminWorkers.as_view(), name="ojs-admin-workers"),
     path("workers/directive", WorkersDirective.as_view(), name="ojs-workers-directive"),
     path("workers/<str:worker_id>", AdminWorker.as_view(), name="ojs-admin-worker"),

@@ -9,7 +9,7 @@ from jobs.domain.job import Job
 from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import CODES, State, state_of
 from jobs.domain.wire.ids import is_id
-from jobs.extensions import TransitionHooks
+from jobs.extensions import TransitionHooks, children
 from jobs.repeat import repeated
 from jobs.services.outcome.follow import follow
 from jobs.services.read.show import show
@@ -68,20 +68,23 @@ def _cancel_and_follow(
 ) -> list[queries.Ended]:
     with atomic():
         ended = queries.cancel(ids, actor, reason, watched=True, active=active)
-        follow(
-            [
-                Transition(row.id, row.queue, row.type, row.tenant, row.previous,
-                           CODES[State.CANCELLED], row.attempt)
-                for row in ended
-            ]
-        )  # fmt: skip
+        follow(_transitions(ended))
     return ended
+
+
+def _transitions(ended: Sequence[queries.Ended]) -> list[Transition]:
+    return [
+        Transition(row.id, row.queue, row.type, row.tenant, row.previous,
+                   CODES[State.CANCELLED], row.attempt)
+        for row in ended
+    ]  # fmt: skip
 
 
 def cancel_waiting(ids: Sequence[str], actor: str, reason: str | None) -> list[str]:
     """Cancel waiting jobs of `ids` in the caller's transaction; returns their ids.
 
-    For extensions that cancel their own watched jobs: no extension follows up, the caller does so.
+    For extensions that cancel their own watched jobs, and follow up on them. Other extensions learn
+    of it only if steps of the jobs started other work.
     """
     cancelled: list[str] = []
     waiting = list(ids)
@@ -89,6 +92,7 @@ def cancel_waiting(ids: Sequence[str], actor: str, reason: str | None) -> list[s
         if not waiting:
             return cancelled
         ended = queries.cancel(waiting, actor, reason, watched=True, active=False)
+        children.cancelled(_transitions(ended))
         cancelled += [row.id for row in ended]
         waiting = queries.waiting(waiting)
     raise Conflict("the jobs keep moving, try again", details={"job_ids": waiting[:10]})

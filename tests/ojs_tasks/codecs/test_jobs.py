@@ -237,6 +237,7 @@ def test_a_producer_without_the_key_reads_states_but_no_result(
         ({"CODEC_DIGEST_KEY": "text"}, "must be bytes"),
         ({"CODEC_DIGEST_KEY": b"short"}, "at least 16 bytes"),
         ({"ENCRYPT_RESULTS": "yes"}, "must be True or False"),
+        ({"ENCRYPT_STATE": 1}, "must be True or False"),
     ],
 )
 def test_wrong_settings_are_reported(

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from ojs_tasks.codecs import Encryption, Key, KeyRing
+from ojs_tasks.codecs.coding import Coding
+from ojs_tasks.codecs.server import CodedServer
 from ojs_tasks.exceptions import Refused
 from ojs_tasks.remote import schedules
 from ojs_tasks.remote.server import RemoteServer
@@ -20,6 +23,7 @@ from tests.ojs_tasks.remote.conftest import Site
 from tests.ojs_tasks.remote.project import Project
 from tests.processes import until
 from tests.scheduling.conftest import ANYBODY, allow_all, entry, registered
+from tests.spec import spec
 
 TAKEN = "the name is taken by a schedule of"
 SCHEDULE = """
@@ -72,6 +76,20 @@ def test_schedules_become_those_in_code(
     assert entry("a").template["meta"] == {"x": 1, "ojs_project": "shop"}
     assert "priority" not in entry("c").template
     assert remote.reconcile_schedules("shop", []) == done(removed=["a", "c", "d"])
+
+
+@spec("contract 35")
+def test_encoded_arguments_are_compared_by_their_digest(remote: RemoteServer) -> None:
+    coding = Coding([Encryption(KeyRing.of(Key("2026", b"k" * 32)))], digest_key=b"d" * 32)
+    coded = CodedServer(remote, coding)
+
+    assert coded.reconcile_schedules("shop", [body("a", args=["one"])]) == done(added=["a"])
+    stored = entry("a").template
+    assert coded.reconcile_schedules("shop", [body("a", args=["one"])]) == done()
+    assert entry("a").template == stored
+    assert coded.reconcile_schedules("shop", [body("a", args=["two"])]) == done(changed=["a"])
+
+    assert stored["args"][0]["ojs_encoded"] is True
 
 
 def test_a_paused_schedule_stays_paused(remote: RemoteServer) -> None:

@@ -72,8 +72,8 @@ SCOPES = {
     "ojs:admin:read": {
         "listSchemas", "getSchemas", "listSchemaVersions", "diffSchemas", "checkArgs", "getSchema",
         "getMetrics", "getMetricsSummary", "getSystemStats", "getStatsHistory", "adminListQueues",
-        "adminGetQueue", "adminListJobs", "adminGetJob", "adminTraceJob", "adminExplainJob",
-        "adminListWorkers",
+        "adminGetQueue", "adminListJobs", "adminGetJob", "adminGetPastJob", "adminTraceJob",
+        "adminExplainJob", "adminListWorkers",
         "listWorkers", "adminGetWorker", "adminListDeadLetter", "adminGetDeadLetterStats",
         "adminGetDeadLetterJob", "getReplayRules", "getMaintenance", "getMaintenanceShort",
         "getConfiguration", "getConfigurationShort", "listAudit", "getObservabilityHealth",

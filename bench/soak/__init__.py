@@ -1,0 +1,1 @@
+"""Durable jobs while workers, HTTP processes and PostgreSQL are killed: `make soak-durable`."""
