@@ -9,10 +9,19 @@ from attention import metrics
 from attention.services import drift
 from attention.services.listing import counts
 from attention.services.look import look
-from jobs.extensions import Facts, Label, Loop, OperationsHooks, ReportHooks
+from attention.services.thresholds import FINDING_RULE
+from jobs.extensions import (
+    ConfigKind,
+    ConfigurationHooks,
+    Facts,
+    Label,
+    Loop,
+    OperationsHooks,
+    ReportHooks,
+)
 
 
-class AttentionExtension(ReportHooks, OperationsHooks):
+class AttentionExtension(ReportHooks, OperationsHooks, ConfigurationHooks):
     """Finds incidents by rules over aggregates, at no cost for the statements of jobs."""
 
     @override
@@ -32,6 +41,11 @@ class AttentionExtension(ReportHooks, OperationsHooks):
     def counts_drifted(self, counts: Mapping[str, int]) -> None:
         """Note counts that were wrong, so that a rule finds them."""
         drift.note(counts)
+
+    @override
+    def kinds(self) -> Iterable[ConfigKind]:
+        """Return the kinds of configuration of this app."""
+        return (FINDING_RULE,)
 
     @override
     def metrics(self, label: Label) -> Iterable[Metric]:

@@ -26,6 +26,9 @@ GROUPS: Final[Mapping[str, Mapping[str, Plain]]] = {
         "ojs_jobs.Audit": Plain("Audit log", "Each change by an operator, with its reason."),
     },
     "Jobs": {
+        "ojs_jobs.ConfigChange": Plain(
+            "Configuration history", "Each change of the configuration, with its versions."
+        ),
         "ojs_jobs.Job": Plain("Jobs", "All stored jobs, live and ended."),
         "ojs_jobs.ArchivedJob": Plain("Archived jobs", "Jobs that retention moved to the archive."),
         "ojs_jobs.Queue": Plain("Queues", "Queues with their configuration."),

@@ -21,20 +21,20 @@ def _create(form: QueryDict, who: Caller) -> Secret:
     if tenant := who.tenant or form.get("tenant", "").strip():
         body["tenant_id"] = tenant
     with audited(who, "webhook.created", form.get("url", "").strip()):
-        made, secret = subscriptions.create(decode_subscription(body, who.tenant), who.name)
+        made, secret = subscriptions.create(decode_subscription(body, who.tenant), who)
     return Secret(f"{made.url} is subscribed.", secret)
 
 
 def _switch(form: QueryDict, who: Caller) -> str:
     found = subscriptions.show(form.get("id", ""), who.tenant)
     with audited(who, "webhook.changed", str(found.id)) as data:
-        changed = subscriptions.change(found.id, who.tenant, {"active": not found.active})
+        changed = subscriptions.change(found.id, who.tenant, {"active": not found.active}, who)
         data["active"] = changed.active
     return f"{changed.url} is {'enabled' if changed.active else 'disabled'}."
 
 
 def _delete(form: QueryDict, who: Caller) -> str:
-    subscriptions.delete(form.get("id", ""), who.tenant)
+    subscriptions.delete(form.get("id", ""), who.tenant, who)
     return "The subscription is deleted. Its open deliveries are cancelled."
 
 

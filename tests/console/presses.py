@@ -154,7 +154,7 @@ def _found(*, is_muted: bool = False) -> str:
 
 
 def _hook() -> str:
-    subscriptions.create(Draft("https://example.org/", ["*"]), "ada")
+    subscriptions.create(Draft("https://example.org/", ["*"]), Caller("ada"))
     return "/console/webhooks/"
 
 
