@@ -151,6 +151,11 @@ PAGES: Final = (
          read="webhooks.see", app="webhooks", label="Webhooks", menu=_MORE, may_lag=True),
     Page("delivery", "webhooks/deliveries/<str:delivery_id>/", "webhooks.DeliveryPage", "webhooks",
          read="webhooks.see", app="webhooks"),
+    Page("history", "history/", "history.History", "history",
+         read="history.see", label="History", menu=_MORE, may_lag=True),
+    # the kind of the object decides which permit a POST needs, too
+    Page("version", "history/<int:number>/", "history.Version", "history",
+         read="history.see", post="history.restore"),
     Page("audit", "audit/", "audit.Audit", "audit",
          read="audit.see", label="Audit log", menu=_MORE, may_lag=True),
     Page("api_keys", "api-keys/", "api_keys.ApiKeys", "api_keys",

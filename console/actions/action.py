@@ -27,3 +27,4 @@ class Action:
     kind: str = ""  # class of the button
     ask: str = ""  # question before the action runs; empty: the label
     audit: str = ""
+    further: Callable[[QueryDict], str | None] = lambda _: None  # another permit, by the form

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
@@ -13,7 +12,7 @@ from attention.services.radius import blast_radius
 from attention.services.thresholds import Setting, Wanted
 from console.actions.attention import HOURS
 from console.attention import items
-from console.callers import caller_of
+from console.callers import caller_of, told
 from console.views.base import PageView
 from jobs.domain.errors import InvalidRequest, NotFound, OJSError
 
@@ -89,7 +88,7 @@ class RulePage(PageView):
             thresholds.change(found.rule.id, wanted, caller_of(request))
         except OJSError as problem:
             return self._form(found, request.POST, problem)
-        messages.success(request, f"Saved: {found.rule.title}. The next look uses it.")
+        told(request, f"Saved: {found.rule.title}. The next look uses it.")
         return HttpResponseRedirect(reverse("ojs_console:attention_rules"))
 
     def _setting(self) -> Setting:

@@ -27,6 +27,7 @@ from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.outcome.bulk import Verb
 from jobs.domain.outcome.undo import REASONS
 from jobs.models import Undo
+from jobs.services.audit.config_log import of_undo
 from jobs.services.operate import preview, undo
 from jobs.services.read.show import show_many
 
@@ -56,7 +57,11 @@ class Operations(PageView):
         return super().get_context_data(
             operations=operations.latest(self.tenant, SIZE),
             undoable=[
-                (row, undo.left_out(row.pk, limit=LEFT_OUT) if row.left_out else [])
+                (
+                    row,
+                    undo.left_out(row.pk, limit=LEFT_OUT) if row.left_out else [],
+                    of_undo(row.before),
+                )
                 for row in undo.latest(self.tenant, limit=SIZE)[0]
             ],
             reasons=REASONS,

@@ -23,8 +23,9 @@ from federation.services.health.breakers import force
 from federation.services.registry.configure import set_drain
 from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
-from jobs.models import Queue, Staff
+from jobs.models import ConfigChange, Queue, Staff
 from jobs.queries import ago
+from jobs.services.lanes import queue_config
 from jobs.services.operate import operate
 from jobs.services.operate.queues import pause as pause_queue
 from jobs.services.workers import workers
@@ -212,6 +213,13 @@ def _pool(path: str = "") -> Callable[[], str]:
     return _at(made.pool, f"pools/{{id}}{path}")
 
 
+def _changed() -> str:
+    """Change a queue twice; return the page of the first change."""
+    for size in (5, 9):
+        queue_config.change("mail", {"concurrency": size}, ADA)
+    return f"/console/history/{ConfigChange.objects.earliest('id').pk}/"
+
+
 JOB, QUEUE, WORKER = "jobs/{id}", "queues/{id}", "workers/{id}"
 SCHEDULE, TENANT, KEYS, LIMITS = "cron/{id}", "tenants/{id}", "api-keys", "rate-limits"
 
@@ -316,6 +324,7 @@ FORMS: dict[str, Press] = {
     "attention_rule": Press(
         lambda: "/console/attention/rules/queue_late/", "Save", _reasoned, asks=False
     ),
+    "version": Press(_changed, "Restore this version", _reasoned, asks=False),
     "queue": Press(_at(made.queue, QUEUE), "Save", _filled(concurrency="3"), False),
     "api_keys": Press(_at(dict, KEYS), "Create key", _filled(name="by hand"), asks=False),
     "api_key_rotate": Press(_at(made.key, KEYS), "Rotate k"),

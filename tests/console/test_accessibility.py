@@ -20,10 +20,11 @@ from federation.queries import note_minute
 from jobs.domain.access.caller import Caller
 from jobs.domain.lanes.limits import parse_key, parse_policy
 from jobs.domain.states import State
+from jobs.models import ConfigChange
 from jobs.queries import now
 from jobs.services.access.api_keys import NewKey, create
 from jobs.services.enqueue.enqueue import enqueue
-from jobs.services.lanes import limits
+from jobs.services.lanes import limits, queue_config
 from jobs.services.operate.queues import pause
 from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.api.cron_codec import decode_definition
@@ -117,6 +118,7 @@ def places(page: Page) -> Places:
         "job_decode": {"job_id": JobFactory.create(args=[ENCODED]).id},
         "operation": {"pk": begin("cancel", state="available").pk},
         "queue": {"name": "mail"},
+        "version": {"number": changed()},
         "type": {"job_type": LONG},
         "region_adopt": {"region_id": "eu"},
         "region_forget": {"region_id": "mars"},
@@ -139,6 +141,13 @@ def places(page: Page) -> Places:
         for route in urlpatterns
         if isinstance(route, URLPattern) and (name := route.name) and name not in UNSEEN
     }
+
+
+def changed() -> int:
+    """Change a queue twice; return the number of the first change."""
+    for size in (5, 9):
+        queue_config.change("mail", {"concurrency": size}, Caller("ada"))
+    return ConfigChange.objects.filter(kind="queue", name="mail").earliest("id").pk
 
 
 def simulated() -> str:
