@@ -6,7 +6,7 @@ from prometheus_client import Metric
 from typing_extensions import override
 
 from attention import metrics
-from attention.services import drift
+from attention.services import documents, drift
 from attention.services.listing import counts
 from attention.services.look import look
 from attention.services.thresholds import FINDING_RULE
@@ -35,6 +35,7 @@ class AttentionExtension(ReportHooks, OperationsHooks, ConfigurationHooks):
         return (
             "ojs_attention_finding", "ojs_attention_mute", "ojs_attention_rule",
             "ojs_attention_look", "ojs_attention_sample", "ojs_attention_drift",
+            "ojs_attention_note", "ojs_attention_procedure",
         )  # fmt: skip
 
     @override
@@ -45,7 +46,7 @@ class AttentionExtension(ReportHooks, OperationsHooks, ConfigurationHooks):
     @override
     def kinds(self) -> Iterable[ConfigKind]:
         """Return the kinds of configuration of this app."""
-        return (FINDING_RULE,)
+        return (FINDING_RULE, *documents.KINDS)
 
     @override
     def metrics(self, label: Label) -> Iterable[Metric]:

@@ -41,6 +41,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Plain]]] = {
         "ojs_console.Operation": Plain("Bulk operations", "Operations on many jobs."),
         "ojs_jobs.Undo": Plain("Undo log", "Changes of jobs that can be undone for 24 hours."),
         "ojs_attention.Finding": Plain("Findings", "Incidents that need attention, for a week."),
+        "ojs_attention.ProcedureRow": Plain("Procedures", "Saved operations of runbooks."),
         "ojs_attention.RuleChange": Plain("Changed rules", "Thresholds that operators changed."),
         "ojs_console.SavedView": Plain("Saved views", "Saved filters of job lists."),
     },

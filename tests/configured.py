@@ -4,13 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attention.services import thresholds
+from attention.domain.runbook import About, Place, parse_procedure
+from attention.services import notes, procedures, thresholds
 from attention.services.thresholds import Wanted
 from federation.domain.region import Region
 from federation.services.registry import configure
 from jobs.domain.access.caller import Caller
 from jobs.domain.lanes.limits import parse_policy
 from jobs.models import ReplayRule
+from jobs.services.audit.documents import TEMPLATE as TEMPLATE_NAME
 from jobs.services.lanes import limits, queue_config
 from jobs.services.outcome import replay
 from scheduling.domain.definition import Definition as Schedule
@@ -88,7 +90,7 @@ def _queue(size: int, who: Caller) -> None:
 
 
 def _template(size: int, who: Caller) -> None:
-    queue_config.change(queue_config.TEMPLATE, {"concurrency": size}, who)
+    queue_config.change(TEMPLATE_NAME, {"concurrency": size}, who)
 
 
 def _pool(size: int, who: Caller) -> None:
@@ -117,6 +119,18 @@ def _defaults(strategy: str, who: Caller) -> None:
     )
 
 
+def _note(text: str, who: Caller) -> None:
+    notes.write(Place(About.QUEUE, "mail"), text, who)
+
+
+def _procedure(rate: int, who: Caller) -> None:
+    body = {
+        "about": "queue", "subject": "mail", "action": "retry", "rate": rate,
+        "filter": {"queue": "{subject}", "state": "discarded"},
+    }  # fmt: skip
+    procedures.put(parse_procedure("retry-mail", body), who)
+
+
 def _both(change: Callable[[Any, Caller], None], first: Any, second: Any) -> dict[str, Any]:
     return {
         "first": lambda who: change(first, who),
@@ -126,7 +140,7 @@ def _both(change: Callable[[Any, Caller], None], first: Any, second: Any) -> dic
 
 CASES: Mapping[str, Case] = {
     "queue": Case("mail", **_both(_queue, 5, 9), can_vanish=False),
-    "queue_template": Case(queue_config.TEMPLATE, **_both(_template, 5, 9)),
+    "queue_template": Case(TEMPLATE_NAME, **_both(_template, 5, 9)),
     "rate_limit_override": Case("api", **_both(_override, 5, 9)),
     "replay_rules": Case("dead-letter", **_both(_replay, 60_000, 120_000)),
     "pool": Case("fast", **_both(_pool, 5, 9)),
@@ -136,6 +150,8 @@ CASES: Mapping[str, Case] = {
     "routing": Case("mail.send", **_both(_rules, 10, 20)),
     "schema": Case("mail.send@1.0", **_both(_schema, "first", "second")),
     "finding_rule": Case("queue_late", **_both(_rule, 5, 9)),
+    "note": Case("queue:mail", **_both(_note, "Call ada.\nThen retry.\n", "Call bob.\nRetry.\n")),
+    "procedure": Case("retry-mail", **_both(_procedure, 100, 200)),
     "webhook": Case(
         HOOK,
         **_both(_hook, "https://hooks.example.org/b", "https://hooks.example.org/c"),

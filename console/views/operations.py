@@ -24,7 +24,7 @@ from console.permits import OPERATIONS, of_verb
 from console.views.base import PageView
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import NotFound, OJSError
-from jobs.domain.outcome.bulk import Verb
+from jobs.domain.outcome.bulk import LEAST_RATE, MOST_RATE, Verb
 from jobs.domain.outcome.undo import REASONS
 from jobs.models import Undo
 from jobs.services.audit.config_log import of_undo
@@ -44,6 +44,12 @@ UNKNOWN = "cancel"  # for unknown verbs and operations: a user with the permit o
 def number_of(raw: str | None) -> int | None:
     """Read a number of a form; None for anything else."""
     return int(raw) if raw and raw.isascii() and raw.isdecimal() and len(raw) <= DIGITS else None
+
+
+def _proposed_rate(raw: str | None) -> int:
+    """Return the rate that a link to the preview proposes; the default without a valid one."""
+    rate = number_of(raw) or operations.RATE
+    return rate if LEAST_RATE <= rate <= MOST_RATE else operations.RATE
 
 
 class Operations(PageView):
@@ -97,9 +103,10 @@ class OperationNew(PageView):
             shares={name: rows[:NAMED] for name, rows in shares.items()},
             shared=len(ids),
             ages=preview.ages(ids),
-            rate=operations.RATE,
-            least_rate=operations.LEAST_RATE,
-            most_rate=operations.MOST_RATE,
+            rate=_proposed_rate(self.request.GET.get("rate")),
+            reason=self.request.GET.get("reason", "").replace("\x00", "")[:LONGEST],
+            least_rate=LEAST_RATE,
+            most_rate=MOST_RATE,
             may_start=may(self.request, of_verb(verb).name),
             most_exported=operations.MOST_EXPORTED,
             is_served=tasks.is_served(),
@@ -181,8 +188,8 @@ class OperationPage(PageView):
             is_late=bool(still and still.is_late),
             again=_again(operation) if still else None,
             undo=_undo(operation, self.tenant),
-            least_rate=operations.LEAST_RATE,
-            most_rate=operations.MOST_RATE,
+            least_rate=LEAST_RATE,
+            most_rate=MOST_RATE,
             has_file=bool(operation.bytes) and operation.exportpart_set.exists(),
             kept_hours=operations.EXPORT_KEPT_HOURS,
             title=f"{TITLES[operation.verb]}: operation {operation.pk}",

@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from attention.domain.rule import Subject as FindingSubject
-from console import tasks
+from console import runbooks, tasks
 from console.access import may
 from console.actions.queues import PURGED
 from console.callers import caller_of, told
@@ -89,6 +89,7 @@ class QueueDetail(PageView):
                 "states": [(state, found.jobs[state], state in WAITING) for state in PURGED],
                 "entries": done_to(name, "queue", limit=ENTRIES) if may_audit else None,
                 "operations": None if self.tenant else tasks.operations(),
+                "runbook": runbooks.of_page(self.request, name, ("queue", name)),
                 "title": name,
                 **kwargs,
             }

@@ -29,6 +29,7 @@ from jobs.services.lanes import queue_config
 from jobs.services.operate import operate
 from jobs.services.operate.queues import pause as pause_queue
 from jobs.services.workers import workers
+from tests.configured import CASES
 from tests.console import test_audited as made
 from tests.console.test_operations import begin
 from tests.console.test_tenants import throttle
@@ -213,6 +214,16 @@ def _pool(path: str = "") -> Callable[[], str]:
     return _at(made.pool, f"pools/{{id}}{path}")
 
 
+def _note() -> str:
+    CASES["note"].first(ADA)
+    return "/console/runbooks/notes/queue/mail/"
+
+
+def _procedure() -> str:
+    CASES["procedure"].first(ADA)
+    return "/console/runbooks/procedures/retry-mail/"
+
+
 def _changed() -> str:
     """Change a queue twice; return the page of the first change."""
     for size in (5, 9):
@@ -292,6 +303,8 @@ ACTS: dict[str, Press] = {
     "routing-resume": Press(lambda: _rules(is_paused=True), "Resume"),
     "routing-rollback": Press(_rules, "Roll back"),
     "routing-delete": Press(_rules, "Remove rules"),
+    "note-delete": Press(_note, "Delete note"),
+    "procedure-delete": Press(_procedure, "Delete procedure"),
     "attention-mute": Press(_found, "Mute", _reasoned, asks=False),
     "attention-unmute": Press(lambda: _found(is_muted=True), "Unmute mail"),
     "send-signal": Press(
@@ -324,6 +337,12 @@ FORMS: dict[str, Press] = {
     "attention_rule": Press(
         lambda: "/console/attention/rules/queue_late/", "Save", _reasoned, asks=False
     ),
+    "note": Press(_note, "Save", _filled(text="Call **ada**."), asks=False),
+    "procedure_new": Press(
+        lambda: "/console/runbooks/new-procedure/?about=queue&subject=mail", "Save",
+        _filled(name="again"), asks=False,
+    ),
+    "procedure": Press(_procedure, "Save", _filled(rate="50"), asks=False),
     "version": Press(_changed, "Restore this version", _reasoned, asks=False),
     "queue": Press(_at(made.queue, QUEUE), "Save", _filled(concurrency="3"), False),
     "api_keys": Press(_at(dict, KEYS), "Create key", _filled(name="by hand"), asks=False),

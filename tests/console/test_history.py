@@ -153,7 +153,7 @@ def test_the_message_after_a_change_offers_its_undo(console: Client) -> None:
     form = {"config": '{"concurrency": 9}'}
     answer = console.post(url("queue", "mail"), form)
     number = Undo.objects.latest("pk").pk
-    assert f'name="id" value="{number}"' in text(console, answer.url)
+    assert f'name="id" value="{number}"' in text(console, answer["Location"])
 
     done = act(console, "undo", id=str(number))
 

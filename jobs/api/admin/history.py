@@ -76,7 +76,7 @@ DETAIL = obj(
         ),
     }
 )
-NUMBER = {"number": integer(1)}
+NUMBER = {"change": integer(1)}
 
 
 class ConfigHistory(OJSView):
@@ -123,9 +123,9 @@ class ConfigChangeDetail(OJSView):
     """One change of the configuration."""
 
     @operation("getConfigChange", {200: DETAIL}, path=NUMBER, refusals=(404,))
-    def get(self, request: Request, number: int) -> Answer:
+    def get(self, request: Request, change: int) -> Answer:
         """Show a change, and what a restore of its version would change now."""
-        return Answer(_detail(seen(self, number)))
+        return Answer(_detail(seen(self, change)))
 
 
 class ConfigRestore(OJSView):
@@ -141,7 +141,7 @@ class ConfigRestore(OJSView):
         ),
         refusals=(404, 409),
     )
-    def post(self, request: Request, number: int) -> Answer:
+    def post(self, request: Request, change: int) -> Answer:
         """Restore the version that a change left, in one transaction.
 
         `expected` is that of the preview: 409 if the configuration has changed since. The caller
@@ -153,10 +153,10 @@ class ConfigRestore(OJSView):
         if expected is None:
             raise InvalidRequest.field("expected", "is required: read it from the change")
         reason = optional_text(body, "reason")
-        found = seen(self, number)
+        found = seen(self, change)
         require(self, RESTORE, found.subject.kind.permit(found.document))
-        history.restore(number, replace(self.caller, reason=reason), expected=expected)
-        return Answer(_detail(history.preview(number)))
+        history.restore(change, replace(self.caller, reason=reason), expected=expected)
+        return Answer(_detail(history.preview(change)))
 
 
 def seen(view: OJSView, number: int) -> history.Preview:

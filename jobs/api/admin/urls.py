@@ -66,12 +66,12 @@ urlpatterns = [
     path("config", Configuration.as_view(), name="ojs-admin-config"),
     path("config/history", ConfigHistory.as_view(), name="ojs-admin-config-history"),
     path(
-        "config/history/<int:number>",
+        "config/history/<int:change>",
         ConfigChangeDetail.as_view(),
         name="ojs-admin-config-change",
     ),
     path(
-        "config/history/<int:number>/restore",
+        "config/history/<int:change>/restore",
         ConfigRestore.as_view(),
         name="ojs-admin-config-restore",
     ),

@@ -135,7 +135,7 @@ def test_a_refused_change_leaves_no_version() -> None:
 def test_a_rate_limit_that_a_job_sets_names_the_producer_and_offers_no_undo() -> None:
     who = Caller("shop")
 
-    enqueue([DraftFactory(queue="mail", rate_limit={"limit": 5, "period": "PT1M"})], who)
+    enqueue([DraftFactory.create(queue="mail", rate_limit={"limit": 5, "period": "PT1M"})], who)
 
     change = ConfigChange.objects.get()
     assert (change.actor, change.action) == ("shop", queue_config.SET_BY_JOB)
