@@ -29,3 +29,13 @@ class LookAdmin(ReadOnly):
     """The last run of the rules."""
 
     list_display = ("id", "at", "failed")
+
+
+@admin.register(models.ProcedureRow)
+class ProcedureAdmin(ReadOnly):
+    """Saved procedures; the console changes them."""
+
+    list_display = ("name", "about", "subject", "verb", "updated_at", "updated_by")
+    list_filter = ("about", "verb")
+    search_fields = ("name", "subject")
+    ordering = ("name",)

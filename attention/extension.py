@@ -6,13 +6,22 @@ from prometheus_client import Metric
 from typing_extensions import override
 
 from attention import metrics
-from attention.services import drift
+from attention.services import documents, drift
 from attention.services.listing import counts
 from attention.services.look import look
-from jobs.extensions import Facts, Label, Loop, OperationsHooks, ReportHooks
+from attention.services.thresholds import FINDING_RULE
+from jobs.extensions import (
+    ConfigKind,
+    ConfigurationHooks,
+    Facts,
+    Label,
+    Loop,
+    OperationsHooks,
+    ReportHooks,
+)
 
 
-class AttentionExtension(ReportHooks, OperationsHooks):
+class AttentionExtension(ReportHooks, OperationsHooks, ConfigurationHooks):
     """Finds incidents by rules over aggregates, at no cost for the statements of jobs."""
 
     @override
@@ -26,12 +35,18 @@ class AttentionExtension(ReportHooks, OperationsHooks):
         return (
             "ojs_attention_finding", "ojs_attention_mute", "ojs_attention_rule",
             "ojs_attention_look", "ojs_attention_sample", "ojs_attention_drift",
+            "ojs_attention_note", "ojs_attention_procedure",
         )  # fmt: skip
 
     @override
     def counts_drifted(self, counts: Mapping[str, int]) -> None:
         """Note counts that were wrong, so that a rule finds them."""
         drift.note(counts)
+
+    @override
+    def kinds(self) -> Iterable[ConfigKind]:
+        """Return the kinds of configuration of this app."""
+        return (FINDING_RULE, *documents.KINDS)
 
     @override
     def metrics(self, label: Label) -> Iterable[Metric]:

@@ -85,6 +85,49 @@ class RuleChange(models.Model):
         return str(self.rule)
 
 
+class Note(models.Model):
+    """Markdown for operators about a queue, a type, or the findings of a rule."""
+
+    pk = models.CompositePrimaryKey("about", "name")
+    about = NameField()  # "queue", "type" or "alert"
+    name = NameField()  # of an alert: the id of the rule
+    text = models.TextField()
+    updated_at = models.DateTimeField(db_default=Now())
+    updated_by = models.TextField()
+
+    class Meta:
+        db_table = "ojs_attention_note"
+
+    def __str__(self) -> str:
+        return f"{self.about} {self.name}"
+
+
+class ProcedureRow(models.Model):
+    """An operation on the jobs of a filter, as operators saved it: domain/runbook.py."""
+
+    name = NameField(primary_key=True)
+    about = NameField()  # as of a note
+    subject = NameField()
+    verb = NameField()
+    wanted = models.JSONField()
+    rate = models.IntegerField(null=True)  # null: the default of the operations
+    reason = models.TextField(null=True)
+    description = models.TextField(null=True)
+    updated_at = models.DateTimeField(db_default=Now())
+    updated_by = models.TextField()
+
+    class Meta:
+        db_table = "ojs_attention_procedure"
+        verbose_name = "procedure"
+        indexes = [
+            # the procedures of an object
+            models.Index(fields=["about", "subject"], name="ojs_attention_procedure_of"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+
 class Look(models.Model):
     """The last run of the loop. One row."""
 

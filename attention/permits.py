@@ -15,6 +15,21 @@ PERMITS: Final = (
         api={ADMIN_READ: "listAttentionRules"},
     ),
     Permit(
+        "runbooks.see", Role.VIEWER,
+        ("ojs_attention.view_note", "ojs_attention.view_procedurerow"), Tenants.ALL,
+        api={ADMIN_READ: "listNotes getNote listProcedures getProcedure"},
+    ),
+    Permit(
+        "runbooks.write", Role.OPERATOR,
+        ("ojs_attention.add_note", "ojs_attention.change_note"), Tenants.ALL,
+        api={ADMIN_WRITE: "putNote deleteNote"},
+    ),
+    Permit(
+        "runbooks.configure", Role.ADMIN,
+        ("ojs_attention.add_procedurerow", "ojs_attention.change_procedurerow"), Tenants.ALL,
+        api={ADMIN_WRITE: "putProcedure deleteProcedure"},
+    ),
+    Permit(
         "attention.mute", Role.OPERATOR, ("ojs_attention.add_mute",), Tenants.ALL,
         api={ADMIN_WRITE: "muteFinding unmuteFinding"},
     ),

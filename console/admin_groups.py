@@ -26,6 +26,9 @@ GROUPS: Final[Mapping[str, Mapping[str, Plain]]] = {
         "ojs_jobs.Audit": Plain("Audit log", "Each change by an operator, with its reason."),
     },
     "Jobs": {
+        "ojs_jobs.ConfigChange": Plain(
+            "Configuration history", "Each change of the configuration, with its versions."
+        ),
         "ojs_jobs.Job": Plain("Jobs", "All stored jobs, live and ended."),
         "ojs_jobs.ArchivedJob": Plain("Archived jobs", "Jobs that retention moved to the archive."),
         "ojs_jobs.Queue": Plain("Queues", "Queues with their configuration."),
@@ -38,6 +41,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Plain]]] = {
         "ojs_console.Operation": Plain("Bulk operations", "Operations on many jobs."),
         "ojs_jobs.Undo": Plain("Undo log", "Changes of jobs that can be undone for 24 hours."),
         "ojs_attention.Finding": Plain("Findings", "Incidents that need attention, for a week."),
+        "ojs_attention.ProcedureRow": Plain("Procedures", "Saved operations of runbooks."),
         "ojs_attention.RuleChange": Plain("Changed rules", "Thresholds that operators changed."),
         "ojs_console.SavedView": Plain("Saved views", "Saved filters of job lists."),
     },

@@ -12,6 +12,7 @@ from django.urls import NoReverseMatch, reverse
 
 from console.access import may
 from console.pages import BY_NAME
+from console.runbooks import noted_rules
 
 if TYPE_CHECKING:  # the app may be absent
     from attention.domain.rule import Remedy
@@ -39,6 +40,7 @@ class Item:
     shown: "Shown"
     url: str
     buttons: tuple[Button, ...]
+    has_runbook: bool = False  # a note or a procedure of its rule
 
     @property
     def first_buttons(self) -> tuple[Button, ...]:
@@ -64,11 +66,13 @@ def overview(request: HttpRequest, tenant: str | None) -> Summary | None:
 
 def items(request: HttpRequest, found: Iterable["Shown"], tenant: str | None) -> list[Item]:
     """Add the remedies to findings. Restricted users get no remedy for the whole server."""
+    noted = noted_rules(request)
     return [
         Item(
             one,
             reverse("ojs_console:finding", args=[one.id]) if one.id else "",
             () if tenant and one.hit.tenant != tenant else buttons(request, one.remedies),
+            one.rule.id in noted,
         )
         for one in found
     ]

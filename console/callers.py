@@ -2,14 +2,16 @@
 
 from typing import Final
 
+from django.contrib import messages
 from django.http import HttpRequest
 
 from jobs.domain.access.caller import Caller
 from jobs.services.access.staff import bound_to
+from jobs.services.audit.undo_log import HEADER
 
 PREFIX: Final = "console:"  # before user names in the audit log
 MOST_REASON = 500
-_BOUND = "_ojs_bound_to"
+_BOUND, _HEADERS = "_ojs_bound_to", "_ojs_headers"
 
 
 def tenant_of(request: HttpRequest) -> str | None:
@@ -29,6 +31,20 @@ def caller_of(request: HttpRequest) -> Caller:
     return Caller(
         f"{PREFIX}{request.user.get_username()}",
         tenant_of(request),
+        answer_headers=_headers(request),
         address=request.META.get("REMOTE_ADDR"),
         reason=request.POST.get("reason", "").replace("\x00", "").strip()[:MOST_REASON] or None,
     )
+
+
+def told(request: HttpRequest, text: str) -> None:
+    """Show a message on the next page, with a button to undo the change of this request."""
+    messages.success(request, text, extra_tags=_headers(request).get(HEADER, ""))
+
+
+def _headers(request: HttpRequest) -> dict[str, str]:
+    """Return the headers that services add to the answer, once per request."""
+    if not hasattr(request, _HEADERS):
+        setattr(request, _HEADERS, {})
+    found: dict[str, str] = getattr(request, _HEADERS)
+    return found

@@ -35,7 +35,7 @@ def found(pk: int | str, who: Caller) -> CronEntry:
 def act(verb: str, pk: str, who: Caller) -> str:
     """Execute the action of a button; return a message."""
     entry = found(pk, who)
-    named: dict[str, Any] = {"caller": Caller(who.name), "tenant": entry.tenant}
+    named: dict[str, Any] = {"caller": replace(who, tenant=None), "tenant": entry.tenant}
     match verb:
         case "trigger":
             job = trigger(entry.name, check=allow, **named)[1]

@@ -30,7 +30,7 @@ from jobs.database import atomic
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, InvalidRequest, NotFound, OJSError
 from jobs.domain.job import Job
-from jobs.domain.outcome.bulk import DONE, Verb
+from jobs.domain.outcome.bulk import DONE, LEAST_RATE, MOST_RATE, Verb
 from jobs.domain.states import State
 from jobs.services.audit import undo_log
 from jobs.services.audit.audit import audited, record
@@ -48,7 +48,7 @@ STALE_S = 60  # without a slice for so long, an operation is abandoned
 TRIES = 5  # of a slice that the database refused, one task each
 KEPT_DAYS, EXPORT_KEPT_HOURS = 90, 24
 MOST_EXPORTED = 250_000
-RATE, LEAST_RATE, MOST_RATE = 2_000, 10, 20_000  # jobs a second: fresh work comes first
+RATE: Final = 2_000  # jobs a second: fresh work comes first
 MORE: Final = 0.1  # part by which the number of jobs may grow after its preview
 LOCK: Final = 20266620  # advisory lock, with the operation's id, of a running slice; tried
 

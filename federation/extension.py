@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from federation.services.health import exposition
 from federation.services.health.attend import Counter, Prober
-from federation.services.registry import regions, registry
+from federation.services.registry import documents, regions, registry
 from federation.services.replication import capture, copies_age, dedupe, lag, lag_metrics
 from federation.services.replication.doubts import DoubtResolver
 from federation.services.replication.replicate import replicator
@@ -16,6 +16,7 @@ from jobs.domain.access.caller import Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.outbound.vault import Resealed
 from jobs.extensions import (
+    ConfigKind,
     ConfigurationHooks,
     Deduplication,
     EnqueueHooks,
@@ -57,6 +58,11 @@ class Federation(RequestHooks, EnqueueHooks, ConfigurationHooks, ReportHooks, Op
     def unread_from(self) -> int | None:
         """Return the first unread event: events of federated jobs stay until they are processed."""
         return capture.unread_from()
+
+    @override
+    def kinds(self) -> Iterable[ConfigKind]:
+        """Return the kinds of configuration of this app."""
+        return documents.KINDS
 
     @override
     def clear_caches(self) -> None:

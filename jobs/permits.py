@@ -50,6 +50,15 @@ PERMITS: Final = (
     Permit("stats.follow", VIEWER, ("ojs_jobs.view_job",), ALL, api={ADMIN_READ: "streamStats"}),
     Permit("audit.see", VIEWER, ("ojs_jobs.view_audit",), ALL, api={ADMIN_READ: "listAudit"}),
     Permit(
+        "history.see", VIEWER, ("ojs_jobs.view_configchange",), ALL,
+        api={ADMIN_READ: "listConfigHistory getConfigChange"},
+    ),
+    # besides the permit that changes objects of the kind
+    Permit(
+        "history.restore", OPERATOR, ("ojs_jobs.change_configchange",), ALL,
+        api={ADMIN_WRITE: "restoreConfigVersion"},
+    ),
+    Permit(
         "maintenance.see", VIEWER, ("ojs_jobs.view_maintenance",), ALL,
         api={ADMIN_READ: "getMaintenance"},
     ),

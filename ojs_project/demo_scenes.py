@@ -17,6 +17,7 @@ from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.envelope import parse_job
 from jobs.domain.errors import OJSError
 from jobs.domain.outcome.retry import normalise_error
+from jobs.models import Queue
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.lanes import queue_config
@@ -110,7 +111,7 @@ def furnish() -> int:
 
 def _hold_exports(*, wanted: bool) -> None:
     """Let no export start during the incident; jobs wait, and the queue recovers afterwards."""
-    found = queue_config.configure("exports", {})
+    found = Queue.objects.filter(name="exports").values_list("config", flat=True).first() or {}
     is_held = found.get("concurrency") == 0
     if is_held != wanted:
         reason = "the export service is down" if wanted else "the export service is back"

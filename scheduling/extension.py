@@ -14,6 +14,7 @@ from jobs.domain.outcome.transition import Transition
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.extensions import (
     ClaimHooks,
+    ConfigKind,
     ConfigurationHooks,
     Facts,
     FutureProducers,
@@ -28,7 +29,7 @@ from jobs.extensions import (
 from jobs.services.lanes import rotations
 from jobs.services.lanes.charge import BATCH, unread_from
 from scheduling.conf import conf
-from scheduling.services import cron_producers, cron_slots, explain, pool_cache
+from scheduling.services import cron_producers, cron_slots, documents, explain, pool_cache
 from scheduling.services import plan as pool_plan
 from scheduling.services.cron_fire import due_in_ms, fire
 from scheduling.services.cron_slots import pass_on, pass_on_forgotten
@@ -124,6 +125,11 @@ class FairScheduling(ClaimHooks, LaneHooks, ConfigurationHooks, ReportHooks, Ope
         """Return the sharing policy of queues, as the pools define it."""
         pools = pool_cache.current()
         return pools.version, {queue: pools.sharing_policy_of(queue) for queue in queues}
+
+    @override
+    def kinds(self) -> Iterable[ConfigKind]:
+        """Return the kinds of configuration of this app."""
+        return documents.KINDS
 
     @override
     def clear_caches(self) -> None:

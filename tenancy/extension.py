@@ -16,6 +16,7 @@ from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.extensions import (
     ClaimHooks,
+    ConfigKind,
     ConfigurationHooks,
     EnqueueHooks,
     Facts,
@@ -31,7 +32,7 @@ from jobs.extensions import (
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantLimitExceeded
 from tenancy.domain.tenant_id import Rules, header_parameters, identified, named_in
-from tenancy.services import admission, metrics, suspension, tenant_cache
+from tenancy.services import admission, documents, metrics, suspension, tenant_cache
 from tenancy.services.isolation import BATCH, reconcile
 from tenancy.services.tenants import apply_settings
 from tenancy.services.throttles import expire
@@ -130,6 +131,11 @@ class Tenancy(
     def explain(self, job: Job, viewer: str | None) -> Sequence[Gate]:
         """Return the gates of a suspended or throttled tenant."""
         return suspension.explain(job.tenant)
+
+    @override
+    def kinds(self) -> Iterable[ConfigKind]:
+        """Return the kinds of configuration of this app."""
+        return documents.KINDS
 
     @override
     def clear_caches(self) -> None:

@@ -13,6 +13,7 @@ from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
 from jobs.extensions import (
     ClaimHooks,
+    ConfigKind,
     ConfigurationHooks,
     EnqueueHooks,
     Facts,
@@ -28,6 +29,7 @@ from versioning.domain import declaration
 from versioning.services import (
     canaries,
     contract_verb,
+    documents,
     explain,
     held,
     parting,
@@ -79,6 +81,11 @@ class Versioning(EnqueueHooks, ClaimHooks, ConfigurationHooks, ReportHooks, Oper
     def reject_claimed(self, jobs: Sequence[Job], request: FetchRequest) -> Collection[str]:
         """Reject claimed jobs without a version if the worker refuses them."""
         return parting.rejected(jobs, request)
+
+    @override
+    def kinds(self) -> Iterable[ConfigKind]:
+        """Return the kinds of configuration of this app."""
+        return documents.KINDS
 
     @override
     def clear_caches(self) -> None:

@@ -38,7 +38,7 @@ class SubscriptionAdmin(ReadOnly):
         def switch(row: models.Subscription, who: Caller) -> None:
             with audited(who, "webhook.changed", str(row.id)) as data:
                 data["active"] = active
-                subscriptions.change(row.id, None, {"active": active})
+                subscriptions.change(row.id, None, {"active": active}, who)
 
         each(request, queryset, switch, f"subscriptions are {'on' if active else 'off'}")
 

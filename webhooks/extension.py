@@ -5,7 +5,15 @@ from collections.abc import Iterable, Sequence
 from typing_extensions import override
 
 from jobs.domain.outbound.vault import Resealed
-from jobs.extensions import Facts, Loop, OperationsHooks, ReportHooks
+from jobs.extensions import (
+    ConfigKind,
+    ConfigurationHooks,
+    Facts,
+    Loop,
+    OperationsHooks,
+    ReportHooks,
+)
+from webhooks.services import documents
 from webhooks.services.deliveries import delete_expired_deliveries
 from webhooks.services.relay import relay, unread_from
 from webhooks.services.send import Sender
@@ -16,13 +24,18 @@ SUBSCRIBED = ("ojs_webhook_subscription",)
 sender = Sender()
 
 
-class WebhooksExtension(ReportHooks, OperationsHooks):
+class WebhooksExtension(ReportHooks, OperationsHooks, ConfigurationHooks):
     """Sends events to subscribers, at no cost for the statements of jobs."""
 
     @override
     def reseal(self) -> Resealed:
         """Encrypt the secrets of subscriptions with the first key."""
         return reseal()
+
+    @override
+    def kinds(self) -> Iterable[ConfigKind]:
+        """Return the kinds of configuration of this app."""
+        return documents.KINDS
 
     @override
     def tables(self) -> Sequence[str]:

@@ -12,7 +12,8 @@ from attention.models import RuleChange
 from attention.rules import BY_ID, installed
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest, NotFound
-from jobs.services.audit.audit import audited
+from jobs.extensions import ConfigKind, Document
+from jobs.services.audit.config_log import Subject, configured
 
 MOST_OVERRIDES: Final = 200
 LONGEST_SUBJECT: Final = 255
@@ -55,7 +56,7 @@ def change(rule_id: str, wanted: Wanted, caller: Caller) -> Setting:
     rule = _rule(rule_id)
     values = _values(rule, wanted.values, "thresholds")
     overrides = _overrides(rule, wanted.overrides)
-    with audited(caller, "attention.rule_changed", rule.id) as data:
+    with configured(caller, Subject(FINDING_RULE, rule.id), "attention.rule_changed") as data:
         data["before"] = _described(setting(rule.id))
         RuleChange.objects.update_or_create(
             rule=rule.id,
@@ -88,6 +89,16 @@ def _setting(rule: Rule, change: RuleChange | None) -> Setting:
         overrides=change.overrides if rule.has_overrides else {},
         is_changed=True,
     )
+
+
+def _document(name: str, _: str | None) -> Document | None:
+    return _described(setting(name))
+
+
+def restore(name: str, _: str | None, document: Document | None, caller: Caller) -> None:
+    """Restore the settings of a rule; None: the defaults."""
+    given = document or {"enabled": True, "thresholds": {}, "overrides": {}}
+    change(name, Wanted(given["enabled"], given["thresholds"], given["overrides"]), caller)
 
 
 def _described(one: Setting) -> dict[str, Any]:
@@ -125,3 +136,10 @@ def _overrides(rule: Rule, given: Mapping[str, Any]) -> dict[str, dict[str, int]
         _values(rule, values, path)
         found[subject] = {name: int(values[name]) for name in values if name in known}
     return found
+
+
+FINDING_RULE: Final = ConfigKind(
+    "finding_rule", "Rule for findings", ("ojs_attention_rule",), _document,
+    "attention.services.thresholds.restore",
+    see="attention.see_rules", change="attention.configure",
+)  # fmt: skip

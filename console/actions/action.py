@@ -28,3 +28,4 @@ class Action:
     ask: str = ""  # question before the action runs; empty: the label
     audit: str = ""
     needs_reason: bool = False  # the dialog asks for it, and no action runs without
+    further: Callable[[QueryDict], str | None] = lambda _: None  # another permit, by the form

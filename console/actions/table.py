@@ -25,6 +25,7 @@ MODULES: Final = {
     "versions": "versioning",
     "webhooks": "webhooks",
     "attention": "attention",
+    "runbooks": "attention",
     "steps": "durable",
 }
 

@@ -21,7 +21,7 @@ def _create(form: QueryDict, who: Caller) -> Secret:
     if tenant := who.tenant or form.get("tenant", "").strip():
         body["tenant_id"] = tenant
     with audited(who, "webhook.created", form.get("url", "").strip()):
-        made, secret = subscriptions.create(decode_subscription(body, who.tenant), who.name)
+        made, secret = subscriptions.create(decode_subscription(body, who.tenant), who)
     return Secret(f"{made.url} is subscribed.", secret)
 
 
@@ -29,7 +29,7 @@ def _switch(*, active: bool) -> Run:
     def switch(form: QueryDict, who: Caller) -> str:
         found = subscriptions.show(form.get("id", ""), who.tenant)
         with audited(who, "webhook.changed", str(found.id)) as data:
-            changed = subscriptions.change(found.id, who.tenant, {"active": active})
+            changed = subscriptions.change(found.id, who.tenant, {"active": active}, who)
             data["active"] = changed.active
         return f"{changed.url} is {'enabled' if changed.active else 'disabled'}."
 
@@ -37,7 +37,7 @@ def _switch(*, active: bool) -> Run:
 
 
 def _delete(form: QueryDict, who: Caller) -> str:
-    subscriptions.delete(form.get("id", ""), who.tenant)
+    subscriptions.delete(form.get("id", ""), who.tenant, who)
     return "The subscription is deleted. Its open deliveries are cancelled."
 
 

@@ -12,15 +12,18 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from console import history
+from console.access import may
 from console.actions.table import ACTIONS
 from console.columns import COLUMNS, since
 from console.failure_groups import Group
 from console.filters import JobFilter
+from console.history import text_of
 from console.models import Operation
 from console.times import NOTHING, age, average, clock, in_zone, local, span
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
-from jobs.models import DEFAULT_TENANT
+from jobs.models import DEFAULT_TENANT, ConfigChange
 from jobs.services.operate.queues import QueueStats
 from jobs.services.workers.heartbeat import Standing
 from jobs.services.workers.workers import WorkerRow
@@ -94,6 +97,28 @@ def share(part: float) -> str:
 def of(found: Mapping[str, Any], key: str) -> Any:
     """Return the value of a key in a mapping, None if absent."""
     return found.get(key)
+
+
+@register.filter
+def value(found: Any) -> str:
+    """Write a value of a configuration as text."""
+    return text_of(found)
+
+
+@register.filter
+def history_address(change: ConfigChange) -> str:
+    """Return the address of the history of the object of a change."""
+    return history.link(change.kind, change.name, change.tenant)
+
+
+@register.simple_tag(takes_context=True)
+def history_link(
+    context: Mapping[str, Any], kind: str, name: str = "", tenant: str | None = None
+) -> SafeString | str:
+    """Link to the history of an object, or of a kind, if the user may see it."""
+    if not may(context["request"], "history.see"):
+        return ""
+    return format_html('<a class="button" href="{}">History</a>', history.link(kind, name, tenant))
 
 
 @register.filter

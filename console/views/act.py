@@ -5,15 +5,16 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from console.access import denied, refusal
 from console.actions.action import Action
 from console.actions.table import ACTIONS
-from console.callers import MOST_REASON, caller_of
+from console.callers import MOST_REASON, caller_of, told
 from console.shown import Secret
 from console.views.base import PageView
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest, OJSError
+from jobs.permits import table
 from jobs.services.audit.audit import audited
-from jobs.services.audit.undo_log import HEADER
 
 
 class Act(PageView):
@@ -32,6 +33,9 @@ class Act(PageView):
         """Redirect to a page that shows the outcome, with a button to undo it; show a secret."""
         back, who = _back(request), caller_of(request)
         try:
+            permit = self._action().further(request.POST)
+            if permit and (why := refusal(request, table().named[permit])):
+                return denied(request, why)
             done = _run(self._action(), request.POST, who)
         except OJSError as problem:
             messages.error(request, str(problem).capitalize() + ".")
@@ -39,7 +43,7 @@ class Act(PageView):
         if isinstance(done, Secret):
             shown = self.get_context_data(message=done.message, secret=done.secret, back=back)
             return self.render_to_response(shown, headers={"Cache-Control": "no-store"})
-        messages.success(request, done, extra_tags=who.answer_headers.get(HEADER, ""))
+        told(request, done)
         return HttpResponseRedirect(back)
 
     def _action(self) -> Action:

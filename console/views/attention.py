@@ -1,19 +1,21 @@
 """Findings that need attention: the list, one finding, the thresholds of rules."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from attention.domain.rule import Subject
 from attention.services import thresholds
 from attention.services.listing import Kept, earlier, listed, looked_at, show
 from attention.services.radius import blast_radius
 from attention.services.thresholds import Setting, Wanted
+from attention.services.words import Shown
+from console import runbooks
 from console.actions.attention import HOURS
 from console.attention import items
-from console.callers import caller_of
+from console.callers import caller_of, told
 from console.views.base import PageView
 from jobs.domain.errors import InvalidRequest, NotFound, OJSError
 
@@ -55,9 +57,17 @@ class FindingPage(PageView):
             radius=None if self.tenant or found.ended_at else blast_radius(found),
             earlier=items(self.request, earlier(found, self.tenant), self.tenant),
             hours=HOURS,
+            runbook=runbooks.of_page(self.request, found.hit.subject, *_places(found)),
             title=f"{found.rule.title}: {found.hit.subject}",
             **kwargs,
         )
+
+
+def _places(found: Shown) -> Iterator[tuple[str, str]]:
+    """Return the objects whose runbooks a finding shows: its rule, and its queue or type."""
+    yield "alert", found.rule.id
+    if found.rule.subject in (Subject.QUEUE, Subject.TYPE):
+        yield found.rule.subject.value, found.hit.subject
 
 
 class Rules(PageView):
@@ -89,7 +99,7 @@ class RulePage(PageView):
             thresholds.change(found.rule.id, wanted, caller_of(request))
         except OJSError as problem:
             return self._form(found, request.POST, problem)
-        messages.success(request, f"Saved: {found.rule.title}. The next look uses it.")
+        told(request, f"Saved: {found.rule.title}. The next look uses it.")
         return HttpResponseRedirect(reverse("ojs_console:attention_rules"))
 
     def _setting(self) -> Setting:
@@ -109,6 +119,7 @@ class RulePage(PageView):
             fields=fields,
             is_enabled=given.get("enabled") == "on" if given else found.is_enabled,
             overrides=given.get("overrides", _lines(found)),
+            runbook=runbooks.of_page(self.request, "", ("alert", found.rule.id)),
             problem=problem,
             title=found.rule.title,
         )

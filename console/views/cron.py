@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from attention.domain.rule import Subject
 from console import cron
-from console.callers import caller_of
+from console.callers import caller_of, told
 from console.templatetags.ojs import cron_reason
 from console.views.base import PageView
 from console.why import subjects
@@ -110,5 +109,5 @@ class CronEdit(PageView):
         except OJSError as problem:
             shown = self.get_context_data(fields=fields, problem=str(problem), **kwargs)
             return self.render_to_response(shown, status=problem.status)
-        messages.success(request, f"Schedule {stored.name} is saved.")
+        told(request, f"Schedule {stored.name} is saved.")
         return HttpResponseRedirect(reverse("ojs_console:cron", args=[stored.pk]))

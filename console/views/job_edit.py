@@ -3,13 +3,12 @@
 from typing import Any, Final
 
 import orjson
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from console import classified
 from console.access import denied
-from console.callers import caller_of
+from console.callers import caller_of, told
 from console.one_job import OfOneJob
 from jobs.api.jobs.override import decode_override
 from jobs.api.schemas.jobs import JOB_REQUEST_MEMBERS
@@ -71,7 +70,7 @@ class JobForm(OfOneJob):
             fields = {name: request.POST.get(name, "") for name in self.filled(job)}
             shown = self.get_context_data(fields=fields, problem=str(problem))
             return self.render_to_response(shown, status=400)
-        messages.success(request, text)
+        told(request, text)
         return HttpResponseRedirect(reverse("ojs_console:job", args=[following]))
 
     def filled(self, job: Job) -> dict[str, str]:

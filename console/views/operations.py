@@ -24,9 +24,10 @@ from console.permits import OPERATIONS, of_verb
 from console.views.base import PageView
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import NotFound, OJSError
-from jobs.domain.outcome.bulk import Verb
+from jobs.domain.outcome.bulk import LEAST_RATE, MOST_RATE, Verb
 from jobs.domain.outcome.undo import REASONS
 from jobs.models import Undo
+from jobs.services.audit.config_log import of_undo
 from jobs.services.operate import preview, undo
 from jobs.services.read.show import show_many
 
@@ -45,6 +46,12 @@ def number_of(raw: str | None) -> int | None:
     return int(raw) if raw and raw.isascii() and raw.isdecimal() and len(raw) <= DIGITS else None
 
 
+def _proposed_rate(raw: str | None) -> int:
+    """Return the rate that a link to the preview proposes; the default without a valid one."""
+    rate = number_of(raw) or operations.RATE
+    return rate if LEAST_RATE <= rate <= MOST_RATE else operations.RATE
+
+
 class Operations(PageView):
     """The latest operations."""
 
@@ -56,7 +63,11 @@ class Operations(PageView):
         return super().get_context_data(
             operations=operations.latest(self.tenant, SIZE),
             undoable=[
-                (row, undo.left_out(row.pk, limit=LEFT_OUT) if row.left_out else [])
+                (
+                    row,
+                    undo.left_out(row.pk, limit=LEFT_OUT) if row.left_out else [],
+                    of_undo(row.before),
+                )
                 for row in undo.latest(self.tenant, limit=SIZE)[0]
             ],
             reasons=REASONS,
@@ -92,9 +103,10 @@ class OperationNew(PageView):
             shares={name: rows[:NAMED] for name, rows in shares.items()},
             shared=len(ids),
             ages=preview.ages(ids),
-            rate=operations.RATE,
-            least_rate=operations.LEAST_RATE,
-            most_rate=operations.MOST_RATE,
+            rate=_proposed_rate(self.request.GET.get("rate")),
+            reason=self.request.GET.get("reason", "").replace("\x00", "")[:LONGEST],
+            least_rate=LEAST_RATE,
+            most_rate=MOST_RATE,
             may_start=may(self.request, of_verb(verb).name),
             most_exported=operations.MOST_EXPORTED,
             is_served=tasks.is_served(),
@@ -176,8 +188,8 @@ class OperationPage(PageView):
             is_late=bool(still and still.is_late),
             again=_again(operation) if still else None,
             undo=_undo(operation, self.tenant),
-            least_rate=operations.LEAST_RATE,
-            most_rate=operations.MOST_RATE,
+            least_rate=LEAST_RATE,
+            most_rate=MOST_RATE,
             has_file=bool(operation.bytes) and operation.exportpart_set.exists(),
             kept_hours=operations.EXPORT_KEPT_HOURS,
             title=f"{TITLES[operation.verb]}: operation {operation.pk}",

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from console.callers import caller_of
+from console.callers import caller_of, told
 from console.pool_forms import ConfigurationForm, PoolForm, configured
 from console.pools import MINUTES, WORDS, PoolLine, detail, name_of, over
 from console.views.base import PageView
@@ -59,7 +58,7 @@ class Pools(PageView):
         if not form.stored(lambda: configuration.configure(form.wanted, caller_of(request))):
             shown = self.get_context_data(fields=form.shown, wrong=form.wrong, **kwargs)
             return self.render_to_response(shown, status=400)
-        messages.success(request, "The configuration is saved and applies from now on.")
+        told(request, "The configuration is saved and applies from now on.")
         return HttpResponseRedirect(reverse("ojs_console:pools"))
 
 
@@ -111,7 +110,7 @@ class PoolEdit(PageView):
         if not form.stored(lambda: pools.put(form.pool, caller_of(request))):
             return self._form(form)
         name = form.pool.name
-        messages.success(request, f"Pool {name} is saved and applies to every claim from now on.")
+        told(request, f"Pool {name} is saved and applies to every claim from now on.")
         return HttpResponseRedirect(reverse("ojs_console:pool", args=[name]))
 
     def _before(self) -> pools.PoolState | None:

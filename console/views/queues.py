@@ -4,15 +4,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 import orjson
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from attention.domain.rule import Subject as FindingSubject
-from console import tasks
+from console import runbooks, tasks
 from console.access import may
 from console.actions.queues import PURGED
-from console.callers import caller_of
+from console.callers import caller_of, told
 from console.chart import chart
 from console.marks import Subject
 from console.queue_forms import QueueForm, fields_of
@@ -90,6 +89,7 @@ class QueueDetail(PageView):
                 "states": [(state, found.jobs[state], state in WAITING) for state in PURGED],
                 "entries": done_to(name, "queue", limit=ENTRIES) if may_audit else None,
                 "operations": None if self.tenant else tasks.operations(),
+                "runbook": runbooks.of_page(self.request, name, ("queue", name)),
                 "title": name,
                 **kwargs,
             }
@@ -113,7 +113,7 @@ class QueueDetail(PageView):
             else:
                 shown = self.get_context_data(name=name, config=written, problem=str(problem))
             return self.render_to_response(shown, status=400)
-        messages.success(request, f"The configuration of queue {name} is saved and applies now.")
+        told(request, f"The configuration of queue {name} is saved and applies now.")
         return HttpResponseRedirect(reverse("ojs_console:queue", args=[name]))
 
 

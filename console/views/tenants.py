@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from attention.domain.rule import Subject as FindingSubject
 from console.access import may
-from console.callers import caller_of
+from console.callers import caller_of, told
 from console.chart import Known, chart
 from console.marks import Subject
 from console.queries_over_time import Change
@@ -128,7 +127,7 @@ class TenantEdit(PageView):
             form.refuse(problem)
             return self._shown(form, 400)
         outcome = "is created" if is_new else "is saved; the change applies from now on"
-        messages.success(request, f"Tenant {row.id} {outcome}.")
+        told(request, f"Tenant {row.id} {outcome}.")
         return HttpResponseRedirect(reverse("ojs_console:tenant", args=[row.id]))
 
     def _before(self) -> Tenant | None:

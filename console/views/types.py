@@ -6,7 +6,7 @@ from django.http import Http404
 from django.utils import timezone
 
 from attention.domain.rule import Subject as FindingSubject
-from console import queries_over_time, ranges, types
+from console import queries_over_time, ranges, runbooks, types
 from console.access import may
 from console.chart import chart
 from console.marks import Subject
@@ -79,6 +79,7 @@ class TypeDetail(PageView):
                 self.request, subjects.of_type(name, names, self.tenant), FindingSubject.TYPE, name
             ),
             accepting=self._accepting(name, names, versions),
+            runbook=runbooks.of_page(self.request, name, ("type", name)),
             title=name,
             **kwargs,
         )

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from console.callers import caller_of
+from console.callers import caller_of, told
 from console.rule_forms import MODES, ON_NO_WORKER, RulesForm
 from console.versions import RulesCard, rollback_lines, rule_lines, scale, slower
 from console.views.base import PageView
@@ -204,7 +203,7 @@ class RulesEdit(PageView):
         except OJSError as problem:
             form.refuse(problem)
             return self._form(form, Refused(HTTPStatus.BAD_REQUEST))
-        messages.success(request, f"The rules of {row.type} are saved and apply to every new job.")
+        told(request, f"The rules of {row.type} are saved and apply to every new job.")
         return HttpResponseRedirect(reverse("ojs_console:versions_of_type", args=[row.type]))
 
     def _before(self) -> Routing | None:

@@ -296,6 +296,16 @@ class ResultExpiryAdmin(ById):
     list_display = ("id", "due_at")
 
 
+@admin.register(models.ConfigChange)
+class ConfigChangeAdmin(ReadOnly):
+    """The changes of the configuration; the console restores versions."""
+
+    list_display = ("id", "at", "kind", "name", "tenant", "actor", "action")
+    list_filter = ("kind",)
+    search_fields = ("name__exact", "actor__exact")
+    ordering = ("-id",)
+
+
 @admin.register(models.Undo)
 class UndoAdmin(ReadOnly):
     """Changes of jobs that can be undone for a day."""

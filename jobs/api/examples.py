@@ -71,6 +71,12 @@ EXAMPLES: Final[Mapping[str, Example]] = {
     "adminCancelJob": Example({"reason": "sent twice"}),
     "adminRetryJob": Example({"override": {"queue": "mail"}}, path=ON_DEAD),
     "adminBulkPreview": Example({"action": "cancel", "filter": {"queue": "mail"}}),
+    "listConfigHistory": Example(query={"kind": "queue", "name": "mail", "since": "7d"}),
+    "getConfigChange": Example(path={"change": "1"}),
+    "restoreConfigVersion": Example(
+        {"confirm": True, "expected": "44136fa355b3678a1146ad16f7e8649e", "reason": "a mistake"},
+        path={"change": "1"},
+    ),
     "adminGetOperation": Example(path={"number": "1"}),
     "adminUndoOperation": Example({"confirm": True, "reason": "a mistake"}, path={"number": "1"}),
     "adminBulkCancel": Example(CONFIRMED),

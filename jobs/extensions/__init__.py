@@ -7,7 +7,13 @@ hook. See docs/extensions.md.
 from jobs.extensions.checkpoints import CheckpointFacts, CheckpointHooks
 from jobs.extensions.children import ChildHooks
 from jobs.extensions.claim import ClaimHooks, read_declaration
-from jobs.extensions.configuration import ConfigurationHooks, clear_caches
+from jobs.extensions.configuration import (
+    ConfigKind,
+    ConfigurationHooks,
+    Document,
+    clear_caches,
+    kinds_of_extensions,
+)
 from jobs.extensions.enqueue import Deduplication, EnqueueHooks, refusals, report_refusal
 from jobs.extensions.lanes import LaneHooks, LaneWeights
 from jobs.extensions.operations import Loop, OperationsHooks, Verb, tables
@@ -31,8 +37,10 @@ __all__ = [
     "CheckpointHooks",
     "ChildHooks",
     "ClaimHooks",
+    "ConfigKind",
     "ConfigurationHooks",
     "Deduplication",
+    "Document",
     "EnqueueHooks",
     "Extension",
     "Facts",
@@ -51,6 +59,7 @@ __all__ = [
     "future_producers",
     "implementers",
     "installed",
+    "kinds_of_extensions",
     "read_declaration",
     "refusals",
     "report_refusal",

@@ -62,6 +62,42 @@ class Audit(models.Model):
         return f"{self.actor} {self.action} {self.target}"
 
 
+class ConfigChange(models.Model):
+    """A change of the configuration of one object, with its documents before and after it.
+
+    `name` is the object's within its kind, and within its tenant if it has one. Kinds are in
+    `jobs/extensions/configuration.py`.
+    """
+
+    at = models.DateTimeField(db_default=Now())
+    kind = NameField()
+    name = models.TextField()
+    tenant = NameField(null=True)  # of the object; null: it belongs to no tenant
+    actor = models.TextField()
+    action = models.TextField()  # as in the audit log
+    reason = models.TextField(null=True)
+    request_id = models.TextField(null=True)
+    before = models.JSONField(null=True)  # null: the object did not exist
+    after = models.JSONField(null=True)  # null: the object does not exist
+    restored = models.BigIntegerField(null=True)  # the change whose version it restored; null: none
+
+    class Meta:
+        db_table = "ojs_config_change"
+        verbose_name = "change of the configuration"
+        verbose_name_plural = "changes of the configuration"
+        indexes = [
+            # the history of an object
+            models.Index(fields=["kind", "name", "id"], name="ojs_config_change_object"),
+            # the changes of an actor
+            models.Index(fields=["actor", "id"], name="ojs_config_change_actor"),
+            # retention: the oldest; a page from a time on
+            models.Index(fields=["at"], name="ojs_config_change_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} {self.pk}"
+
+
 class LoginWindow(models.Model):
     """Recent failed logins of one account or address. Spec: contract 31.
 

@@ -151,6 +151,7 @@ from jobs.queries.retention import (
     expire_results,
     prunable,
     prune_audit,
+    prune_config_changes,
     prune_events,
     prune_periods,
 )
@@ -394,6 +395,7 @@ __all__ = [
     "promote",
     "prunable",
     "prune_audit",
+    "prune_config_changes",
     "prune_events",
     "prune_periods",
     "prune_rotations",

@@ -54,6 +54,11 @@ def prune_audit(age_ms: int, batch: int) -> int:
     return int(run("prune_audit", {"age_ms": age_ms, "batch": batch})[0][0])
 
 
+def prune_config_changes(age_ms: int, batch: int) -> int:
+    """Remove old changes of the configuration; returns how many."""
+    return len(run("prune_config_changes", {"age_ms": age_ms, "batch": batch}))
+
+
 def expire_results(batch: int) -> int:
     """Delete results whose time is over; returns how many."""
     return int(run("expire_results", {"batch": batch})[0][0])

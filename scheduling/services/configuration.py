@@ -7,12 +7,15 @@ from django.db.models.functions import Now
 from jobs import extensions
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.dispatch.claim import PriorityScope, Strategy
+from jobs.extensions import Document
 from jobs.models import Queue
-from jobs.services.audit.audit import audited
+from jobs.services.audit.config_log import Subject, configured
 from jobs.services.lanes import configuration
 from scheduling.domain.pool import DEFAULT, TenantWeights
+from scheduling.domain.pool_request import parse_scope, parse_strategy, parse_tenants
 from scheduling.models import Configuration
 from scheduling.services import pool_cache
+from scheduling.services.documents import DEFAULTS, SCHEDULING
 from scheduling.services.pools import emit_rebalanced, share
 
 
@@ -46,7 +49,7 @@ def configure(wanted: Wanted, caller: Caller = SYSTEM) -> Defaults:
     Locks: the configuration version, then lanes.
     """
     extensions.clear_caches()  # the shares also depend on the tenants' own weights
-    with audited(caller, "scheduling.configured", "scheduling") as data:
+    with configured(caller, Subject(SCHEDULING, DEFAULTS), "scheduling.configured") as data:
         strategy = wanted.strategy
         data["default_strategy"] = strategy.name.lower() if strategy is not None else None
         data["priority_scope"] = wanted.scope
@@ -68,3 +71,17 @@ def configure(wanted: Wanted, caller: Caller = SYSTEM) -> Defaults:
             share(after, list(Queue.objects.values_list("name", flat=True)))
     pool_cache.cache.clear()
     return defaults()
+
+
+def restore(_: str, __: str | None, document: Document | None, caller: Caller) -> None:
+    """Restore the defaults; None: the settings decide all of them."""
+    given = document or {}
+    strategy = given.get("default_strategy")
+    configure(
+        Wanted(
+            None if strategy is None else parse_strategy(strategy),
+            parse_scope(given.get("priority_scope")),
+            parse_tenants(given.get("tenant_fairness")),
+        ),
+        caller,
+    )

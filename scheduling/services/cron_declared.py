@@ -6,14 +6,16 @@ never touched. All of them are schedules without a tenant; their jobs may name o
 
 import logging
 from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 from django.db import IntegrityError
 
 from jobs.database import atomic
-from jobs.domain.access.caller import SYSTEM
+from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, OJSError
 from jobs.repeat import repeated
+from jobs.services.audit.config_log import recorded
 from jobs.services.enqueue.store import require_accepted
 from jobs.services.lanes import configuration
 from jobs.services.lanes.envelopes import limits
@@ -28,6 +30,7 @@ from scheduling.services.cron_register import (
     new_entry,
     require_runnable,
     store,
+    subject,
     upcoming,
 )
 
@@ -94,15 +97,23 @@ def _reconcile(
         own = found.filter(project=project) | found.filter(name__in=names)
         entries = {entry.name: entry for entry in own.select_for_update().order_by("id")}
         for definition, coming in plans:
-            _put(project, definition, coming, entries.get(definition.name), done)
+            with _recorded(project, definition.name, "cron.stored"):
+                _put(project, definition, coming, entries.get(definition.name), done)
         gone = [
             entry
             for name, entry in entries.items()
             if entry.project == project and name not in names and name not in kept
         ]
-        CronEntry.objects.filter(pk__in=[entry.pk for entry in gone]).delete()
+        for entry in gone:
+            with _recorded(project, entry.name, "cron.deleted"):
+                CronEntry.objects.filter(pk=entry.pk).delete()
         done.removed = [entry.name for entry in gone]
     return done
+
+
+def _recorded(project: str, name: str, action: str) -> AbstractContextManager[None]:
+    """Keep the change of a schedule by the code of a project, which no operator can undo."""
+    return recorded(Caller(f"project:{project}"), subject(name, None), action, can_undo=False)
 
 
 def _put(

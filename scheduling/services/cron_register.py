@@ -4,7 +4,8 @@ A schedule that the code of a project defines is changed there alone: see cron_d
 can only be paused and resumed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -15,8 +16,11 @@ from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import Conflict, InvalidRequest
+from jobs.extensions import Document
+from jobs.services.audit.config_log import Subject, recorded
 from jobs.services.enqueue.enqueue import require_prepared
 from jobs.services.enqueue.store import require_accepted
+from jobs.services.lanes import configuration
 from jobs.services.lanes.envelopes import limits
 from jobs.services.read.clock import now as database_now
 from scheduling.domain.cron import Interval, Plan, plan
@@ -25,6 +29,7 @@ from scheduling.domain.overlap import Overlap
 from scheduling.models import WITH_NOW, CronEntry
 from scheduling.services.cron_entries import find
 from scheduling.services.cron_run import of_tenant
+from scheduling.services.documents import SCHEDULE
 
 # takes a queue and a job type; raises if the caller may not enqueue such a job
 Check = Callable[[str, str], None]
@@ -90,7 +95,7 @@ def register(definition: Definition, caller: Caller, check: Check) -> tuple[Cron
     coming = upcoming(definition, now)
     for _ in range(TRIES):
         try:
-            with atomic():
+            with recorded(caller, subject(definition.name, caller.tenant), "cron.stored"):
                 entry = _own(definition.name, caller)
                 if entry is None:
                     return new_entry(definition, caller.tenant, now, coming), True
@@ -107,8 +112,7 @@ def change(
     name: str, changes: Changes, caller: Caller, check: Check, *, tenant: str | None = None
 ) -> CronEntry:
     """Change members of a schedule. Raises as `register` and as `find`."""
-    with atomic():
-        entry = find(name, caller, tenant, lock=True)
+    with _changing(name, "cron.changed", caller, tenant) as entry:
         check(*aim(entry.template))
         definition = changes.applied(entry)
         if definition != replace(definition_of(entry), enabled=definition.enabled):
@@ -144,12 +148,51 @@ def switch(
 
 def delete(name: str, caller: Caller, check: Check, *, tenant: str | None = None) -> CronEntry:
     """Delete a schedule; its jobs stay, also pending runs in its slot. Raises as `find`."""
-    with atomic():
-        entry = find(name, caller, tenant, lock=True)
+    with _changing(name, "cron.deleted", caller, tenant) as entry:
         check(*aim(entry.template))
         _require_not_in_code(entry)
         CronEntry.objects.filter(pk=entry.pk).delete()
         return entry
+
+
+@contextmanager
+def _changing(name: str, action: str, caller: Caller, tenant: str | None) -> Iterator[CronEntry]:
+    """Change a locked schedule in a transaction, and keep the change in the history."""
+    with atomic():
+        configuration.hold()
+        entry = find(name, caller, tenant, lock=True)
+        with recorded(caller, subject(entry.name, entry.tenant), action):
+            yield entry
+
+
+def subject(name: str, tenant: str | None) -> Subject:
+    """Return a schedule as an object of the history."""
+    return Subject(SCHEDULE, name, tenant)
+
+
+def restore(name: str, tenant: str | None, document: Document | None, caller: Caller) -> None:
+    """Restore a schedule; None: delete it. Raises as `register` and `delete`."""
+    own = replace(caller, tenant=tenant)
+    if document is None:
+        delete(name, own, _allow)
+        return
+    register(
+        Definition(
+            name=name,
+            expression=document["expression"],
+            timezone=document["timezone"],
+            template=dict(document["job_template"]),
+            overlap=Overlap(document["overlap_policy"]),
+            enabled=document["enabled"],
+            description=document["description"],
+        ),
+        own,
+        _allow,
+    )
+
+
+def _allow(_queue: str, _kind: str) -> None:
+    """Refuse nothing: the right to restore schedules includes the right to make their jobs."""
 
 
 def _require_not_in_code(entry: CronEntry) -> None:

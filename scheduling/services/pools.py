@@ -11,15 +11,18 @@ from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.dispatch.claim import Strategy
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.record.events import Kind
+from jobs.extensions import Document
 from jobs.models import Lease, Worker
-from jobs.services.audit.audit import audited
+from jobs.services.audit.config_log import Subject, configured
 from jobs.services.lanes import configuration
 from jobs.services.lanes.lanes import keep_scopes, reweigh
 from jobs.services.record.emit import NewEvent, emit
 from scheduling.domain.errors import PoolInUse, PoolStatic
 from scheduling.domain.pool import DEFAULT, Pool, Scope
+from scheduling.domain.pool_request import parse_pool
 from scheduling.models import Overload, PoolQueue, PoolRow
 from scheduling.services import pool_cache
+from scheduling.services.documents import POOL
 from scheduling.services.pool_cache import Pools
 
 Policy = tuple[Strategy, Mapping[str, int]]  # strategy of the queue rotation, and weights by queue
@@ -87,7 +90,7 @@ def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
     Locks: the configuration version, then lanes.
     """
     extensions.clear_caches()  # the shares also depend on the tenants' own weights
-    with audited(caller, "pool.changed", pool.name) as data:
+    with configured(caller, Subject(POOL, pool.name), "pool.changed") as data:
         configuration.change()
         before = pool_cache.read()
         _refuse_static(pool.name, before)
@@ -175,7 +178,7 @@ def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
     Raises NotFound, PoolStatic; PoolInUse while workers of it live, unless `force`.
     """
     extensions.clear_caches()
-    with audited(caller, "pool.deleted", name):
+    with configured(caller, Subject(POOL, name), "pool.deleted"):
         configuration.change()
         before = pool_cache.read()
         _refuse_static(name, before)
@@ -193,6 +196,14 @@ def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
         Overload.objects.filter(pool=name).delete()
         _share(before, stored.queues)
     pool_cache.cache.clear()
+
+
+def restore(name: str, _: str | None, document: Document | None, caller: Caller) -> None:
+    """Restore a pool; None: delete it. Raises as `put` and `delete`."""
+    if document is None:
+        delete(name, caller)
+    else:
+        put(parse_pool(name, document), caller)
 
 
 def _share(before: Pools, queues: Iterable[str]) -> None:

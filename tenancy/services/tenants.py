@@ -15,7 +15,8 @@ from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import NotFound, OJSError, Unprocessable
 from jobs.domain.outcome.bulk import ALLOWED, JobFilter, Verb
 from jobs.domain.states import TERMINAL
-from jobs.services.audit.audit import audited
+from jobs.extensions import Document
+from jobs.services.audit.config_log import Subject, configured
 from jobs.services.audit.undo_log import undoable_steps
 from jobs.services.lanes import configuration, lanes
 from jobs.services.operate import bulk
@@ -37,6 +38,7 @@ from tenancy.domain.throttle import Hold
 from tenancy.models import Enqueued, Noise, Tenant, Throttle
 from tenancy.services import noise, tenant_cache
 from tenancy.services.admission import created
+from tenancy.services.documents import TENANT
 from tenancy.services.reductions import released, throttle_of
 from tenancy.services.tenant_cache import limits_of, policy_of
 
@@ -205,7 +207,7 @@ def _changing(
     tenant_id: str, action: str, caller: Caller, reason: str | None = None
 ) -> Iterator[tuple[Tenant, dict[str, Any]]]:
     """Store the block's changes of a tenant and apply them to lanes, in one transaction."""
-    with audited(caller, action, tenant_id, reason=reason) as data:
+    with configured(caller, _subject(tenant_id), action, reason=reason) as data:
         configuration.change()
         is_new = bool(queries.create([tenant_id]))  # its first job may create it at the same time
         row = _locking().get(id=tenant_id)
@@ -220,6 +222,18 @@ def _changing(
         if is_new:
             emit([created(tenant_id, Source(row.source))])
     tenant_cache.cache.clear()
+
+
+def _subject(tenant_id: str) -> Subject:
+    return Subject(TENANT, tenant_id)
+
+
+def restore(name: str, _: str | None, document: Document | None, caller: Caller) -> None:
+    """Restore the configuration of a tenant; None: delete it. Raises as `put` and `delete`."""
+    if document is None:
+        delete(name, caller)
+    else:
+        put(name, parse_tenant(name, document), caller)
 
 
 def _limit(row: Tenant, limits: TenantLimits) -> None:
@@ -268,7 +282,7 @@ def delete(
         wanted = JobFilter(tenant=tenant_id, states=states)
         with undoable_steps(caller, "tenant.jobs_cancelled", tenant_id, reason=reason):
             bulk.run(Verb.CANCEL, wanted, caller.name, most=FORCED)
-    with audited(caller, "tenant.deleted", tenant_id, reason=reason) as data:
+    with configured(caller, _subject(tenant_id), "tenant.deleted", reason=reason) as data:
         configuration.change()
         if live := _not_empty(tenant_id):
             raise live

@@ -23,11 +23,13 @@ from federation.services.health.breakers import force
 from federation.services.registry.configure import set_drain
 from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
-from jobs.models import Queue, Staff
+from jobs.models import ConfigChange, Queue, Staff
 from jobs.queries import ago
+from jobs.services.lanes import queue_config
 from jobs.services.operate import operate
 from jobs.services.operate.queues import pause as pause_queue
 from jobs.services.workers import workers
+from tests.configured import CASES
 from tests.console import test_audited as made
 from tests.console.test_operations import begin
 from tests.console.test_tenants import throttle
@@ -154,7 +156,7 @@ def _found(*, is_muted: bool = False) -> str:
 
 
 def _hook() -> str:
-    subscriptions.create(Draft("https://example.org/", ["*"]), "ada")
+    subscriptions.create(Draft("https://example.org/", ["*"]), Caller("ada"))
     return "/console/webhooks/"
 
 
@@ -216,6 +218,23 @@ def _restricted() -> str:
 
 def _pool(path: str = "") -> Callable[[], str]:
     return _at(made.pool, f"pools/{{id}}{path}")
+
+
+def _note() -> str:
+    CASES["note"].first(ADA)
+    return "/console/runbooks/notes/queue/mail/"
+
+
+def _procedure() -> str:
+    CASES["procedure"].first(ADA)
+    return "/console/runbooks/procedures/retry-mail/"
+
+
+def _changed() -> str:
+    """Change a queue twice; return the page of the first change."""
+    for size in (5, 9):
+        queue_config.change("mail", {"concurrency": size}, ADA)
+    return f"/console/history/{ConfigChange.objects.earliest('id').pk}/"
 
 
 JOB, QUEUE, WORKER = "jobs/{id}", "queues/{id}", "workers/{id}"
@@ -291,6 +310,8 @@ ACTS: dict[str, Press] = {
     "routing-resume": Press(lambda: _rules(is_paused=True), "Resume"),
     "routing-rollback": Press(_rules, "Roll back"),
     "routing-delete": Press(_rules, "Remove rules"),
+    "note-delete": Press(_note, "Delete note"),
+    "procedure-delete": Press(_procedure, "Delete procedure"),
     "attention-mute": Press(_found, "Mute", _reasoned, asks=False),
     "attention-unmute": Press(lambda: _found(is_muted=True), "Unmute mail"),
     "send-signal": Press(
@@ -324,6 +345,13 @@ FORMS: dict[str, Press] = {
     "attention_rule": Press(
         lambda: "/console/attention/rules/queue_late/", "Save", _reasoned, asks=False
     ),
+    "note": Press(_note, "Save", _filled(text="Call **ada**."), asks=False),
+    "procedure_new": Press(
+        lambda: "/console/runbooks/new-procedure/?about=queue&subject=mail", "Save",
+        _filled(name="again"), asks=False,
+    ),
+    "procedure": Press(_procedure, "Save", _filled(rate="50"), asks=False),
+    "version": Press(_changed, "Restore this version", _reasoned, asks=False),
     "queue": Press(_at(made.queue, QUEUE), "Save", _filled(concurrency="3"), False),
     "api_keys": Press(_at(dict, KEYS), "Create key", _filled(name="by hand"), asks=False),
     "api_key_rotate": Press(_at(made.key, KEYS), "Rotate k"),

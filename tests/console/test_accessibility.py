@@ -12,7 +12,9 @@ from django.urls import URLPattern, reverse
 from django_q.models import Task
 from playwright.sync_api import Page
 
+from attention.domain.runbook import About, Place
 from attention.models import Finding, Mute
+from attention.services import notes
 from console import simulations
 from console.urls import urlpatterns
 from federation.models import ReplicationPeer
@@ -20,10 +22,11 @@ from federation.queries import note_minute
 from jobs.domain.access.caller import Caller
 from jobs.domain.lanes.limits import parse_key, parse_policy
 from jobs.domain.states import State
+from jobs.models import ConfigChange
 from jobs.queries import now
 from jobs.services.access.api_keys import NewKey, create
 from jobs.services.enqueue.enqueue import enqueue
-from jobs.services.lanes import limits
+from jobs.services.lanes import limits, queue_config
 from jobs.services.operate.queues import pause
 from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.api.cron_codec import decode_definition
@@ -31,6 +34,7 @@ from scheduling.domain.pool_request import parse_pool
 from scheduling.services import cron_register, pools
 from scheduling.services.scenarios import Wish
 from tests.concurrency import aggregate_all
+from tests.configured import CASES
 from tests.console import presses
 from tests.console.test_operations import begin
 from tests.console.test_simulate import CHANGES, SCENARIO, perform
@@ -54,6 +58,18 @@ OF_TYPE = ("versions_of_type", "version_removal", "version_touched", "rules_edit
 ENCODED = {"ojs_encoded": True, "encoding": "gzip/plain+binary/encrypted", "data": "AAE="}
 LONG = "a." + "long" * 30
 FINDING = "01890000-0000-7000-8000-000000000001"
+
+NOTE = f"""# First
+Call [ada](https://example.org), then `retry`.
+
+| a | b |
+|---|---|
+| {LONG} | {LONG} |
+
+```sh
+{LONG * 3}
+```
+"""
 
 Places = dict[str, str]
 
@@ -117,6 +133,9 @@ def places(page: Page) -> Places:
         "job_decode": {"job_id": JobFactory.create(args=[ENCODED]).id},
         "operation": {"pk": begin("cancel", state="available").pk},
         "queue": {"name": "mail"},
+        "version": {"number": changed()},
+        "note": noted(),
+        "procedure": {"name": "retry-mail"},
         "type": {"job_type": LONG},
         "region_adopt": {"region_id": "eu"},
         "region_forget": {"region_id": "mars"},
@@ -139,6 +158,21 @@ def places(page: Page) -> Places:
         for route in urlpatterns
         if isinstance(route, URLPattern) and (name := route.name) and name not in UNSEEN
     }
+
+
+def noted() -> dict[str, str]:
+    """Write the notes of a queue and of a rule, and a procedure; return the place of the first."""
+    CASES["procedure"].first(Caller("ada"))
+    for place in (Place(About.QUEUE, "mail"), Place(About.ALERT, "queue_paused")):
+        notes.write(place, NOTE, Caller("ada"))
+    return {"about": "queue", "name": "mail"}
+
+
+def changed() -> int:
+    """Change a queue twice; return the number of the first change."""
+    for size in (5, 9):
+        queue_config.change("mail", {"concurrency": size}, Caller("ada"))
+    return ConfigChange.objects.filter(kind="queue", name="mail").earliest("id").pk
 
 
 def simulated() -> str:

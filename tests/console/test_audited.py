@@ -104,7 +104,7 @@ def suspended() -> Form:
 
 def hook() -> Form:
     body = {"url": "https://hooks.example.org/x", "events": ["job.*"]}
-    found, _ = subscriptions.create(decode_subscription(body, None), "ada")
+    found, _ = subscriptions.create(decode_subscription(body, None), Caller("ada"))
     return {"id": found.id, "url": "https://hooks.example.org/y", "events": "job.*"}
 
 

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from jobs.domain.access.caller import Caller
 from tests.factories import stored_ids
 from webhooks.models import Attempt, Delivery, Position, Status, Subscription
 from webhooks.services import subscriptions
@@ -74,7 +75,7 @@ def test_an_operator_subscribes_and_sees_the_secret_once(console: Client) -> Non
 def test_a_secret_is_in_the_answer_alone_and_in_no_cookie_or_session(
     console: Client, verb: str
 ) -> None:
-    made, _ = subscriptions.create(Draft("https://example.org/", ["*"]), "test")
+    made, _ = subscriptions.create(Draft("https://example.org/", ["*"]), Caller("test"))
     form = {"id": made.id, "url": "https://example.org/other", "events": "*"}
 
     answer = console.post(reverse("ojs_console:act", args=[verb]), form)
@@ -94,7 +95,7 @@ def test_a_refused_address_is_said(console: Client) -> None:
 
 
 def test_an_operator_switches_rotates_and_deletes(console: Client) -> None:
-    made, _ = subscriptions.create(Draft("https://example.org/", ["*"]), "test")
+    made, _ = subscriptions.create(Draft("https://example.org/", ["*"]), Caller("test"))
 
     assert "is disabled" in act(console, "webhook-disable", id=made.id)
     assert "is enabled" in act(console, "webhook-enable", id=made.id)
@@ -104,7 +105,7 @@ def test_an_operator_switches_rotates_and_deletes(console: Client) -> None:
 
 
 def test_a_delivery_is_looked_at_and_sent_again(console: Client) -> None:
-    made, _ = subscriptions.create(Draft("https://example.org/", ["*"]), "test")
+    made, _ = subscriptions.create(Draft("https://example.org/", ["*"]), Caller("test"))
     Delivery.objects.create(
         id="del_1", subscription_id=made.id, event_id="e", event_type="job.completed",
         body=b'{"type": "job.completed"}', status=Status.DEAD, attempts=1,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from jobs.domain.access.caller import Caller
 from webhooks.models import Attempt, Delivery, Position, Subscription
 from webhooks.services import subscriptions
 from webhooks.services.subscriptions import Draft
@@ -105,6 +106,6 @@ def subscribe(receiver: Receiver) -> Subscribe:
 
     def make(*events: str, **members: Any) -> Subscription:
         draft = {"url": receiver.url, "events": list(events) or ["*"], **members}
-        return subscriptions.create(Draft(**draft), "test")[0]
+        return subscriptions.create(Draft(**draft), Caller("test"))[0]
 
     return make

@@ -15,7 +15,8 @@ from jobs.database import atomic, set_rollback
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.record.events import Kind
-from jobs.services.audit.audit import audited
+from jobs.extensions import Document
+from jobs.services.audit.config_log import Subject, configured
 from jobs.services.lanes import configuration
 from jobs.services.read import clock
 from jobs.services.record.emit import NewEvent, emit
@@ -24,6 +25,7 @@ from versioning.domain.canary import WHOLE, Share, collapsed, newest, ramped, st
 from versioning.domain.canary_request import (
     Wanted,
     guard_row,
+    parse_wanted,
     plan_of,
     plan_row,
     share_rows,
@@ -41,6 +43,7 @@ from versioning.models import (
     Trial,
 )
 from versioning.services import routes
+from versioning.services.documents import ROUTING
 
 KIND = "routing rules"
 UNROUTED, ROUTED = 0, 1  # stages of a redrawing: where it begins
@@ -112,7 +115,7 @@ def put(wanted: Wanted, caller: Caller = SYSTEM) -> tuple[Routing, bool]:
     TooManyVersions.
     Locks: the configuration version, then the rules.
     """
-    with audited(caller, "routing.changed", wanted.type) as data:
+    with configured(caller, Subject(ROUTING, wanted.type), "routing.changed") as data:
         before = _locked(wanted.type)
         _require_revision(wanted.type, before, wanted.revision)
         now = clock.now()
@@ -137,7 +140,7 @@ def delete(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = Non
 
     Raises NotFound, Conflict by the revision.
     """
-    with audited(caller, "routing.deleted", job_type) as data:
+    with configured(caller, Subject(ROUTING, job_type), "routing.deleted") as data:
         before = _required(job_type, revision)
         data["rules"] = before.rules
         Routing.objects.filter(type=job_type).delete()
@@ -153,7 +156,7 @@ def promote(job_type: str, caller: Caller = SYSTEM, *, revision: int | None = No
 
     Raises NotFound, Conflict if it has all already, or by the revision.
     """
-    with audited(caller, "routing.promoted", job_type) as data:
+    with configured(caller, Subject(ROUTING, job_type), "routing.promoted") as data:
         row = _required(job_type, revision)
         shares = shares_of(row.rules)
         step = next_step(row)
@@ -172,7 +175,7 @@ def advance(job_type: str, revision: int) -> bool:
         if row is None or step is None or row.is_paused:
             set_rollback(True)  # keeps the configuration version unchanged
             return False
-        with audited(SYSTEM, "routing.stepped", job_type) as data:
+        with configured(SYSTEM, Subject(ROUTING, job_type), "routing.stepped") as data:
             _step(row, shares_of(row.rules), step, "step", SYSTEM)
             data |= {"rules": row.rules, "revision": row.revision}
     routes.clear()
@@ -187,7 +190,7 @@ def pause(
     Raises NotFound, Conflict if no plan is in progress, or by the revision.
     """
     action = "routing.paused" if is_paused else "routing.resumed"
-    with audited(caller, action, job_type):
+    with configured(caller, Subject(ROUTING, job_type), action):
         row = _required(job_type, revision)
         if next_step(row) is None:
             raise _conflict(row, f"the rules of {job_type} have no plan that goes on")
@@ -221,6 +224,14 @@ def roll_back_by(job_type: str, verdict: Verdict) -> bool:
         _collapse(row, verdict.seen, SYSTEM)
     routes.clear()
     return True
+
+
+def restore(name: str, _: str | None, document: Document | None, caller: Caller) -> None:
+    """Restore the rules of a type; None: delete them. A plan begins at its first step."""
+    if document is None:
+        delete(name, caller)
+    else:
+        put(parse_wanted(name, document), caller)
 
 
 # --- one change -----------------------------------------------------------------------------------
@@ -274,7 +285,7 @@ def _collapse(row: Routing, seen: Outcomes | None, caller: Caller) -> None:
     if lower is None or after is None:
         return
     gone = newest(before)
-    with audited(caller, "routing.rolled_back", row.type) as data:
+    with configured(caller, Subject(ROUTING, row.type), "routing.rolled_back") as data:
         row.rolled_back_at, row.rolled_back_from = clock.now(), str(gone.text)
         _save(row, after, row, "rollback", caller)
         Rollback.objects.create(

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,9 @@ from django.db.models.functions import Now
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import NotFound, Unprocessable
 from jobs.domain.wire import jsonio
+from jobs.extensions import Document as Stored
 from jobs.services.audit.audit import audited
+from jobs.services.audit.config_log import Subject, configured, recorded
 from jobs.services.lanes import configuration
 from versioning.conf import conf
 from versioning.domain.comparison import changes
@@ -25,6 +28,7 @@ from versioning.domain.validator import Validator
 from versioning.domain.version import Range, Version
 from versioning.models import Schema
 from versioning.services.acceptance import of_workers
+from versioning.services.documents import AT, SCHEMA
 
 KIND = "schema"
 MOST_VERSIONS = 200  # of one type: an answer shows all of them
@@ -252,7 +256,7 @@ def register(wanted: Registration, caller: Caller = SYSTEM) -> Registered:
         target=document.target, mode=wanted.mode, compatible_with=list(wanted.compatible_with),
         **wanted.key._asdict(),
     )  # fmt: skip
-    with audited(caller, "schema.registered", f"{wanted.type}@{wanted.version}") as data:
+    with configured(caller, _subject(wanted.type, wanted.version), "schema.registered") as data:
         configuration.change()
         stored = _of_key(wanted.type, wanted.key).first()
         _refuse_conflict(wanted, row, stored)
@@ -324,7 +328,35 @@ def delete(found: Sequence[Schema], caller: Caller = SYSTEM, *, force: bool = Fa
     """
     if not force:
         _refuse_used(found)
-    with audited(caller, "schema.deleted", found[0].type) as data:
+    with ExitStack() as stack:
+        for one in found:
+            subject = _subject(one.type, one.version)
+            stack.enter_context(recorded(caller, subject, "schema.deleted"))
+        data = stack.enter_context(audited(caller, "schema.deleted", found[0].type))
         configuration.change()
         data |= {"versions": [one.version for one in found], "force": force}
         Schema.objects.filter(pk__in=[one.pk for one in found]).delete()
+
+
+def restore(name: str, _: str | None, document: Stored | None, caller: Caller) -> None:
+    """Restore the schema of a version; None: delete it. Raises as `register` and `delete`."""
+    kind, _, version = name.rpartition(AT)
+    if document is None:
+        delete([find(kind, version)], caller)
+        return
+    register(
+        Registration(
+            type=kind,
+            version=version,
+            document=jsonio.loads(document["document"].encode()),
+            mode=Mode(document["mode"]),
+            replaces=True,
+            compatible_with=tuple(document["compatible_with"]),
+            uri=document["uri"],
+        ),
+        caller,
+    )
+
+
+def _subject(kind: str, version: str) -> Subject:
+    return Subject(SCHEMA, f"{kind}{AT}{version}")

@@ -132,7 +132,7 @@ class SubscriptionCollection(OJSView):
         its addresses are checked at each delivery.
         """
         draft = codec.decode_subscription(self.body(), self.principal.tenant)
-        made, secret = subscriptions.create(draft, self.principal.name)
+        made, secret = subscriptions.create(draft, self.caller)
         return Answer(
             codec.encode_subscription(made, secret=secret),
             status=201,
@@ -178,13 +178,13 @@ class SubscriptionDetail(OJSView):
         if body.keys() - {"active"}:  # switching on and off needs no permit to configure
             self.require(definition)
         members = codec.decode_change(body)
-        changed = subscriptions.change(subscription_id, self.principal.tenant, members)
+        changed = subscriptions.change(subscription_id, self.principal.tenant, members, self.caller)
         return Answer(codec.encode_subscription(changed))
 
     @operation("deleteSubscription", {204: None}, refusals=(404,), path=ID, extension=EXTENSION)
     def delete(self, request: Request, subscription_id: str) -> Answer:
         """Remove a subscription and cancel its unfinished deliveries."""
-        subscriptions.delete(subscription_id, self.principal.tenant)
+        subscriptions.delete(subscription_id, self.principal.tenant, self.caller)
         return Answer(None, status=204)
 
 

@@ -9,16 +9,20 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from jobs.database import atomic
+from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.outbound.vault import Resealed, Vault
 from jobs.domain.record.events import Kind
 from jobs.domain.wire.ids import new_id
+from jobs.extensions import Document
+from jobs.services.audit.config_log import Subject, recorded
 from jobs.services.outbound import vaults
 from jobs.services.record.emit import NewEvent, emit
 from jobs.services.record.events import horizon
 from webhooks.conf import conf
 from webhooks.domain.signature import new_secret
 from webhooks.models import Delivery, Position, Status, Subscription
+from webhooks.services.documents import WEBHOOK
 
 MOST = 1_000
 OPEN = (Status.PENDING, Status.FAILED)
@@ -45,21 +49,21 @@ def vault() -> Vault:
     return vaults.vault(PURPOSE, conf().secret_key)
 
 
-def create(draft: Draft, created_by: str) -> tuple[Subscription, str]:
+def create(draft: Draft, caller: Caller) -> tuple[Subscription, str]:
     """Store a subscription; return it and its secret, which is shown only this once.
 
     Raises Conflict if there are too many subscriptions.
     """
-    secret = draft.secret or new_secret()
-    with atomic():
+    secret, made_id = draft.secret or new_secret(), f"sub_{new_id()}"
+    with recorded(caller, Subject(WEBHOOK, made_id, draft.tenant), "webhook.created"):
         _begin_reading()
         if Subscription.objects.count() >= MOST:
             raise Conflict(f"there are {MOST} subscriptions already: delete one first")
         made = Subscription.objects.create(
-            id=f"sub_{new_id()}", url=draft.url, events=draft.events, queues=draft.queues,
+            id=made_id, url=draft.url, events=draft.events, queues=draft.queues,
             job_types=draft.job_types, secret=vault().seal(secret), metadata=draft.metadata,
             active=draft.active, tenant=draft.tenant, timeout_ms=draft.timeout_ms,
-            created_by=created_by,
+            created_by=caller.name,
         )  # fmt: skip
         emit([_event(Kind.WEBHOOK_CREATED, made)])
     return show(made.id), secret
@@ -97,12 +101,15 @@ def show(subscription_id: str, tenant: str | None = None) -> Subscription:
     return found
 
 
-def change(subscription_id: str, tenant: str | None, members: dict[str, Any]) -> Subscription:
+def change(
+    subscription_id: str, tenant: str | None, members: dict[str, Any], caller: Caller = SYSTEM
+) -> Subscription:
     """Set some columns of a subscription. Raises NotFound.
 
     Switching on again resets the failures; only later events are sent.
     """
-    with atomic():
+    subject = _subject(show(subscription_id, tenant))
+    with recorded(caller, subject, "webhook.changed"):
         if members.get("active"):
             _begin_reading()
         found = visible(tenant).select_for_update().filter(id=subscription_id).first()
@@ -115,9 +122,10 @@ def change(subscription_id: str, tenant: str | None, members: dict[str, Any]) ->
     return show(subscription_id)
 
 
-def delete(subscription_id: str, tenant: str | None = None) -> None:
+def delete(subscription_id: str, tenant: str | None = None, caller: Caller = SYSTEM) -> None:
     """Remove a subscription and cancel its unfinished deliveries. Raises NotFound."""
-    with atomic():
+    subject = _subject(show(subscription_id, tenant))
+    with recorded(caller, subject, "webhook.deleted", can_undo=False):  # its secret is gone
         found = visible(tenant).select_for_update().filter(id=subscription_id).first()
         if found is None:
             raise NotFound.of("subscription", subscription_id)
@@ -125,6 +133,20 @@ def delete(subscription_id: str, tenant: str | None = None) -> None:
         open_ones.update(status=Status.CANCELLED, next_attempt_at=None, ended_at=Now())
         Subscription.objects.filter(id=found.id).delete()
         emit([_event(Kind.WEBHOOK_DELETED, found)])
+
+
+def restore(name: str, tenant: str | None, document: Document | None, caller: Caller) -> None:
+    """Restore a subscription; None: delete it. Raises Conflict if it is gone with its secret."""
+    if document is None:
+        delete(name, tenant, caller)
+    elif not Subscription.objects.filter(id=name).exists():
+        raise Conflict(f"subscription {name} is deleted with its secret: create a new one")
+    else:
+        change(name, tenant, dict(document), caller)
+
+
+def _subject(found: Subscription) -> Subject:
+    return Subject(WEBHOOK, found.id, found.tenant)
 
 
 def rotate(subscription_id: str, tenant: str | None = None) -> tuple[Subscription, str]:

@@ -17,16 +17,18 @@ from django.db.models.functions import Now
 from federation import models
 from federation.conf import conf
 from federation.domain.errors import FederationConfigError
-from federation.domain.reading import SETTINGS_ONLY, read_region
+from federation.domain.reading import SETTINGS_ONLY, read_given_auth, read_region
 from federation.domain.region import REFERENCES, Auth, AuthKind, Region, is_host
 from federation.services.registry import registry
+from federation.services.registry.documents import CONFIG, FEDERATION, REGION
 from federation.services.registry.outbound import ALLOWED_BY, is_refused
 from federation.services.registry.registry import LOCAL
 from jobs.database import on_commit
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.outbound.address import literal
-from jobs.services.audit.audit import audited
+from jobs.extensions import Document
+from jobs.services.audit.config_log import Subject, configured, recorded
 
 logger = logging.getLogger("ojs.federation")
 
@@ -42,7 +44,7 @@ def put_region(
 
     Raises FederationConfigError, and Conflict for an existing region that must be new.
     """
-    with _changing(caller, "federation.region_configured", wanted.id) as data:
+    with _changing(caller, Subject(REGION, wanted.id), "federation.region_configured") as data:
         row = models.Region.objects.filter(id=wanted.id).first()
         if must_be_new and row is not None:
             raise Conflict(
@@ -57,7 +59,7 @@ def change_region(
     region_id: str, changed: Callable[[Region], Region], caller: Caller = SYSTEM
 ) -> models.Region:
     """Replace a region by the result of `changed`. Raises NotFound, FederationConfigError."""
-    with _changing(caller, "federation.region_configured", region_id) as data:
+    with _changing(caller, Subject(REGION, region_id), "federation.region_configured") as data:
         row = find(region_id)
         data.update(_put(changed(registry.region_of(row)), row))
     return find(region_id)
@@ -131,7 +133,7 @@ def _credentials(wanted: Region, row: models.Region | None) -> dict[str, Any]:
 def set_drain(region_id: str, caller: Caller = SYSTEM, *, drain: bool) -> models.Region:
     """Stop or resume the routing of new jobs to a region. Raises NotFound."""
     verb = "drained" if drain else "undrained"
-    with _changing(caller, f"federation.region_{verb}", region_id):
+    with _changing(caller, Subject(REGION, region_id), f"federation.region_{verb}"):
         find(region_id)
         models.Region.objects.filter(id=region_id).update(drain=drain, updated_at=Now())
     return find(region_id)
@@ -139,7 +141,7 @@ def set_drain(region_id: str, caller: Caller = SYSTEM, *, drain: bool) -> models
 
 def delete_region(region_id: str, caller: Caller = SYSTEM) -> None:
     """Remove a region from the registry. Raises NotFound, and Conflict if it must stay."""
-    with _changing(caller, "federation.region_deleted", region_id) as data:
+    with _changing(caller, Subject(REGION, region_id), "federation.region_deleted") as data:
         row = find(region_id)
         if kept := obstacle(row):
             raise kept
@@ -182,7 +184,7 @@ def put_configuration(given: Mapping[str, Any], caller: Caller = SYSTEM) -> None
 
     Raises FederationConfigError if it does not fit the regions.
     """
-    with _changing(caller, "federation.config_changed", "federation") as data:
+    with _changing(caller, Subject(CONFIG, FEDERATION), "federation.config_changed") as data:
         local = conf().said.get(LOCAL)
         if given.get(LOCAL) not in (None, local):
             raise FederationConfigError.field(LOCAL, SETTING)
@@ -204,6 +206,29 @@ def _require_sound(given: dict[str, Any], known: dict[str, Region]) -> None:
     raise FederationConfigError.field(LOCAL, problem, given.get(LOCAL))
 
 
+# --- the history ----------------------------------------------------------------------------------
+
+
+def restore_region(name: str, _: str | None, document: Document | None, caller: Caller) -> None:
+    """Restore a region with its present credentials; None: delete it.
+
+    A region drains or not as before. Raises as `put_region` and `delete_region`.
+    """
+    if document is None:
+        delete_region(name, caller)
+        return
+    row = models.Region.objects.filter(id=name).first()
+    given = {**document, "id": name, "drain": row is not None and row.drain}
+    put_region(read_region(given, read_given_auth), caller)
+
+
+def restore_configuration(
+    _: str, __: str | None, document: Document | None, caller: Caller
+) -> None:
+    """Restore the configuration of operators; None: the settings decide all members."""
+    put_configuration(dict(document or {}), caller)
+
+
 # --- the settings ---------------------------------------------------------------------------------
 
 
@@ -218,14 +243,15 @@ def apply_settings() -> int:
     if stated == (row.settings if row else []):
         return 0
     found = [read_region(one) for one in stated]
-    with _changing(SYSTEM, "federation.settings_applied", "federation"):
+    with _changing(SYSTEM, Subject(CONFIG, FEDERATION), "federation.settings_applied"):
         before = {one["id"]: one for one in (_row() or models.FederationConfig()).settings}
         left = models.Region.objects.filter(source=models.Source.STATIC)
         left.exclude(id__in=[one.id for one in found]).update(source=models.Source.DYNAMIC)
         changed = [one for one, raw in zip(found, stated, strict=True) if before.get(one.id) != raw]
         for one in changed:
             require_reachable(one)
-            _store_stated(one)
+            with recorded(SYSTEM, Subject(REGION, one.id), "federation.settings_applied"):
+                _store_stated(one)
         models.FederationConfig.objects.filter(id=1).update(settings=stated)
     return len(changed)
 
@@ -255,9 +281,9 @@ def require_reachable(wanted: Region, *, allow_local: bool = True) -> None:
 
 
 @contextmanager
-def _changing(caller: Caller, action: str, target: str) -> Iterator[dict[str, Any]]:
+def _changing(caller: Caller, subject: Subject, action: str) -> Iterator[dict[str, Any]]:
     """Run the block, check the whole configuration, and record the change."""
-    with audited(caller, action, target[:64]) as data:
+    with configured(caller, subject, action, target=subject.name[:64]) as data:
         models.FederationConfig.objects.get_or_create(id=1)
         row = models.FederationConfig.objects.select_for_update().get(id=1)
         yield data

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from rest_framework.request import Request
 
+from jobs.api.admin.history import require
 from jobs.api.base import OJSView
 from jobs.api.jobs.targets import MOST_MATCHES, decode_targets, require_covered, targets
 from jobs.api.may_lag import may_lag
@@ -109,7 +110,9 @@ class AdminOperationUndo(OJSView):
         require_confirm(body)
         reason = optional_text(body, "reason")
         row = undo.get(number, self.principal.tenant)
-        if self.principal.is_limited:
+        if permit := undo.permit_of(row):
+            require(self, "adminUndoOperation", permit)
+        elif self.principal.is_limited:
             self.principal.require_queues("undo changes of jobs", undo.queues_of(row.pk))
         row = undo.undo(row.pk, self.caller, reason)
         return Answer(_detail(row), status=200 if row.state == "undone" else 202)

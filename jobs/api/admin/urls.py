@@ -12,6 +12,7 @@ from jobs.api.admin.dead_letter import (
     ReplayRules,
 )
 from jobs.api.admin.explain import AdminJobExplain
+from jobs.api.admin.history import ConfigChangeDetail, ConfigHistory, ConfigRestore
 from jobs.api.admin.jobs import AdminJob, AdminJobCancel, AdminJobRetry, AdminJobs, AdminJobTrace
 from jobs.api.admin.operations import (
     AdminOperation,
@@ -65,6 +66,17 @@ urlpatterns = [
     path("maintenance", MaintenanceMode.as_view(), name="ojs-admin-maintenance"),
     path("system/config", Configuration.as_view(), name="ojs-admin-system-config"),
     path("config", Configuration.as_view(), name="ojs-admin-config"),
+    path("config/history", ConfigHistory.as_view(), name="ojs-admin-config-history"),
+    path(
+        "config/history/<int:change>",
+        ConfigChangeDetail.as_view(),
+        name="ojs-admin-config-change",
+    ),
+    path(
+        "config/history/<int:change>/restore",
+        ConfigRestore.as_view(),
+        name="ojs-admin-config-restore",
+    ),
     path("operations", AdminOperations.as_view(), name="ojs-admin-operations"),
     path("operations/<int:number>", AdminOperation.as_view(), name="ojs-admin-operation"),
     path(

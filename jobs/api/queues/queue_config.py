@@ -13,8 +13,9 @@ from jobs.api.schemas.queues import CONFIG_CHANGE, QUEUE_RATE, STRICT_CHANGE
 from jobs.api.wire import members
 from jobs.api.wire.answer import Answer
 from jobs.domain.errors import InvalidRequest
-from jobs.services.lanes.queue_config import TEMPLATE, config_of, template
+from jobs.services.audit.documents import TEMPLATE
 from jobs.services.lanes.queue_config import change as reconfigure
+from jobs.services.lanes.queue_config import config_of, template
 from jobs.services.operate.queues import pause, resume
 
 NAME = {"anyOf": [QUEUE, {"type": "string", "enum": [TEMPLATE]}]}

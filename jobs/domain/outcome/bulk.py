@@ -20,6 +20,7 @@ class Verb(StrEnum):
     DELETE = "delete"
 
 
+LEAST_RATE, MOST_RATE = 10, 20_000  # jobs a second of an operation of the console
 DONE: Final = {Verb.CANCEL: "cancelled", Verb.RETRY: "retried", Verb.DELETE: "deleted"}
 # ended jobs that operators may run anew: contract 24.1
 REVIVED: Final = frozenset({State.DISCARDED, State.CANCELLED})

@@ -17,7 +17,7 @@ from jobs.queries import Checking
 from jobs.services.enqueue import backpressure, unique
 from jobs.services.enqueue.insert import insert
 from jobs.services.lanes import configuration
-from jobs.services.lanes.queue_config import configure
+from jobs.services.lanes.queue_config import set_by_job
 
 
 def store(
@@ -33,7 +33,7 @@ def _store_once(
     config = configuration.of_queues({draft.queue for draft in drafts})
     for queue, rate in configuration.rates(config, drafts).items():
         # A `rate_limit` without a key is the limit of the queue: the latest job sets it.
-        configure(queue, {"rate_limit": rate})
+        set_by_job(queue, rate, caller)
     return _store_configured(
         config, configuration.apply(config, drafts), caller, keep_going=keep_going
     )

@@ -8,7 +8,7 @@ from jobs import queries
 from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.enqueue.draft import JobDraft
-from jobs.domain.errors import BackendUnavailable, NotFound
+from jobs.domain.errors import BackendUnavailable, Conflict, NotFound
 from jobs.domain.lanes.limits import (
     ANY_TENANT,
     OF_KEY,
@@ -18,13 +18,17 @@ from jobs.domain.lanes.limits import (
     LimitPolicy,
     RateLimit,
     check_waits,
+    parse_policy,
 )
 from jobs.domain.states import CODES, State
-from jobs.domain.wire.times import format_time
+from jobs.domain.wire.times import format_time, parse_time
+from jobs.extensions import Document
 from jobs.models import DEFAULT_TENANT, Limit
 from jobs.queries import LimitKey
-from jobs.services.audit.audit import audited
+from jobs.services.audit.config_log import Subject, configured
+from jobs.services.audit.documents import OVERRIDE
 from jobs.services.lanes import configuration
+from jobs.services.read.clock import now
 
 COUNTED = 10_000  # waiting jobs of a limit, in `limit_states`; queues are counted exactly
 AVAILABLE = CODES[State.AVAILABLE]
@@ -175,7 +179,7 @@ def override(
     drop or delay jobs.
     """
     tenant = tenant or caller.tenant
-    with audited(caller, "rate_limit.overridden", name) as data:
+    with configured(caller, _subject(name, tenant), "rate_limit.overridden") as data:
         data.update(policy.to_wire(), until=until and format_time(until))
         if tenant:
             data["tenant"] = tenant
@@ -193,9 +197,7 @@ def override(
 
 
 def _made(name: str, tenant: str | None) -> int:
-    key = LimitKey(OF_KEY, tenant or DEFAULT_TENANT, name)
-    if tenant is None and name.startswith(PREFIXES[OF_TYPE]):
-        key = LimitKey(OF_TYPE, ANY_TENANT, name.removeprefix(PREFIXES[OF_TYPE]))
+    key = _key_of(name, tenant)
     with atomic():
         if key.kind == OF_TYPE:
             configuration.hold()
@@ -205,10 +207,18 @@ def _made(name: str, tenant: str | None) -> int:
         return resolve({key: LimitPolicy()})[key]
 
 
+def _key_of(name: str, tenant: str | None) -> LimitKey:
+    """Return the limit that an override of an unknown name makes; no limit of a queue is made."""
+    for kind in (OF_TYPE, OF_QUEUE):
+        if tenant is None and name.startswith(PREFIXES[kind]):
+            return LimitKey(kind, ANY_TENANT, name.removeprefix(PREFIXES[kind]))
+    return LimitKey(OF_KEY, tenant or DEFAULT_TENANT, name)
+
+
 def end_override(name: str, caller: Caller, tenant: str | None = None) -> None:
     """End an override: the jobs' own policy applies again. Raises NotFound."""
     tenant = tenant or caller.tenant
-    with audited(caller, "rate_limit.override_ended", name) as data:
+    with configured(caller, _subject(name, tenant), "rate_limit.override_ended") as data:
         if tenant:
             data["tenant"] = tenant
         queries.override_limit(_find(name, tenant).id, None, None)
@@ -231,3 +241,24 @@ def _find(name: str, tenant: str | None) -> Limit:
     if found is None:
         raise NotFound.of("rate limit", name)
     return found
+
+
+def restore(name: str, tenant: str | None, document: Document | None, caller: Caller) -> None:
+    """Restore an override; None: end the present one. Raises Conflict if its time is over."""
+    if document is None:
+        end_override(name, caller, tenant)
+        return
+    until = document["until"] and parse_time(document["until"], "until")
+    if until is not None and until <= now():
+        raise Conflict(f"the override of {name} ended at {document['until']}")
+    override(name, parse_policy(document), until, caller, tenant)
+
+
+def _subject(name: str, tenant: str | None) -> Subject:
+    """Return a limit as an object of the history; only limits of keys belong to a tenant."""
+    try:
+        found = _find(name, tenant)
+        return Subject(OVERRIDE, name, found.tenant if found.kind == OF_KEY else None)
+    except NotFound:
+        key = _key_of(name, tenant)
+        return Subject(OVERRIDE, name, key.tenant if key.kind == OF_KEY else None)

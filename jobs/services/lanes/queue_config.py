@@ -14,11 +14,15 @@ from jobs.domain.access.caller import Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.lanes.limits import LimitPolicy
 from jobs.domain.lanes.queues import limit_of, merge
+from jobs.extensions import Document
 from jobs.models import Queue, QueueTemplate
-from jobs.services.audit.audit import audited
+from jobs.services.audit.config_log import Subject, configured, recorded
+from jobs.services.audit.documents import QUEUE, QUEUE_TEMPLATE, TEMPLATE
 from jobs.services.lanes import configuration, limits
 
-TEMPLATE = "_default"  # stands for the name of a queue on the wire; no queue may have this name
+CHANGED = "queue.config_changed"
+RESTORED = "queue.config_restored"
+SET_BY_JOB = "queue.rate_limit_set_by_job"
 
 
 def change(
@@ -28,7 +32,7 @@ def change(
 
     Adds an entry to the audit log.
     """
-    with audited(caller, "queue.config_changed", name) as data:
+    with configured(caller, subject(name), CHANGED) as data:
         data["changed"] = sorted(wanted)
         if name == TEMPLATE:
             return configure_template(wanted, strict=strict)
@@ -41,11 +45,22 @@ def replace(name: str, wanted: Mapping[str, Any], caller: Caller) -> dict[str, A
     Adds an entry to the audit log. Raises InvalidRequest and NotFound.
     """
     before = config_of(name)
-    with audited(caller, "queue.config_changed", name) as data:
+    with configured(caller, subject(name), CHANGED) as data:
         config = configure(name, wanted, strict=True, is_whole=True)
         names = before.keys() | config.keys()
         data["changed"] = sorted(one for one in names if before.get(one) != config.get(one))
         return config
+
+
+def subject(name: str) -> Subject:
+    """Return a queue, or the template of new queues (TEMPLATE), as an object of the history."""
+    return Subject(QUEUE_TEMPLATE if name == TEMPLATE else QUEUE, name)
+
+
+def set_by_job(name: str, rate: Mapping[str, Any], caller: Caller) -> None:
+    """Set the rate limit of a queue that a job of a producer has named."""
+    with recorded(caller, subject(name), SET_BY_JOB, can_undo=False):
+        configure(name, {"rate_limit": rate})
 
 
 def configure(
@@ -57,7 +72,7 @@ def configure(
 
     An unknown queue is made. The change applies from the commit on, in every process. Locks: the
     configuration version, so that changes follow one another; then the queue, then its limit.
-    Raises InvalidRequest.
+    Call it in `configured`. Raises InvalidRequest.
     """
     with atomic():
         configuration.hold()
@@ -76,7 +91,7 @@ def configure(
 def configure_template(change: Mapping[str, Any], *, strict: bool = False) -> dict[str, Any]:
     """Change the configuration that queues get if they are made after the commit.
 
-    Locks: the configuration version. Raises InvalidRequest.
+    Locks: the configuration version. Call it in `configured`. Raises InvalidRequest.
     """
     with atomic():
         configuration.hold()
@@ -107,7 +122,7 @@ def template() -> dict[str, Any]:
 
 def create(name: str, config: Mapping[str, Any], caller: Caller) -> Queue:
     """Make a queue before its first job. Raises Conflict if a queue of this name exists."""
-    with audited(caller, "queue.created", name) as data:
+    with configured(caller, subject(name), "queue.created") as data:
         data["configured"] = sorted(config)
         configuration.hold()  # from here on no other transaction changes the configuration
         if Queue.objects.filter(name=name).exists():
@@ -122,3 +137,22 @@ def config_of(name: str) -> dict[str, Any]:
     if queue is None:
         raise NotFound.of("queue", name)
     return dict(queue.config)
+
+
+# --- the history ----------------------------------------------------------------------------------
+
+
+def restore(name: str, _: str | None, document: Document | None, caller: Caller) -> None:
+    """Restore the configuration of a queue. Raises Conflict if the queue did not exist."""
+    if document is None:
+        raise Conflict(
+            f"queue {name} did not exist then: delete it instead", details={"queue": name}
+        )
+    with configured(caller, subject(name), RESTORED):
+        configure(name, document, strict=True, is_whole=True)
+
+
+def restore_template(_: str, __: str | None, document: Document | None, caller: Caller) -> None:
+    """Restore the configuration of new queues; None: without members."""
+    with configured(caller, subject(TEMPLATE), RESTORED):
+        configure_template(dict.fromkeys(template()) | dict(document or {}), strict=True)

@@ -19,6 +19,7 @@ from jobs.domain.outcome.bulk import JobFilter, Verb
 from jobs.domain.states import CODES, TERMINAL, WAITING, State
 from jobs.models import Queue, Undo
 from jobs.services.audit import undo_log
+from jobs.services.audit.config_log import recorded
 from jobs.services.lanes import configuration, queue_config
 from jobs.services.operate import bulk
 from jobs.services.operate.queue_move import move_waiting
@@ -90,7 +91,7 @@ def delete(name: str, strategy: str, actor: str, target: str | None = None) -> R
         Queue.objects.filter(name=name).update(draining=True, moves_to=moves_to)
     configuration.cache.clear()
     affected = _empty(name, moves_to, actor)
-    return Removed(affected, is_draining=not _take_away(name))
+    return Removed(affected, is_draining=not _take_away(name, actor))
 
 
 def delete_by(caller: Caller, name: str, strategy: str, target: str | None = None) -> Removed:
@@ -111,12 +112,14 @@ def delete_by(caller: Caller, name: str, strategy: str, target: str | None = Non
     return removed
 
 
-def bring_back(name: str, before: Mapping[str, Any]) -> None:
+def bring_back(name: str, before: Mapping[str, Any], caller: Caller) -> None:
     """Stop the deletion of a queue, or make the queue again, in the caller's transaction."""
     configuration.hold()
-    queries.make_queues([name])
-    Queue.objects.filter(name=name).update(draining=False, moves_to=None)
-    queue_config.configure(name, dict.fromkeys(queue_config.config_of(name)) | before["config"])
+    subject = queue_config.subject(name)
+    with recorded(caller, subject, queue_config.RESTORED, can_undo=False):
+        queries.make_queues([name])
+        Queue.objects.filter(name=name).update(draining=False, moves_to=None)
+        queue_config.configure(name, before["config"], is_whole=True)
     configuration.change()
     if before["is_paused"]:
         queries.pause(name, "system", paused=True)
@@ -147,10 +150,11 @@ def drain() -> int:
 
 def _drain(name: str, target: str | None) -> bool:
     deletions = Undo.objects.filter(action=DELETED, target=name, state="running")
-    operation = deletions.order_by("-pk").values_list("pk", flat=True).first()
+    found = deletions.order_by("-pk").values_list("pk", "actor").first()
+    operation, actor = found or (None, SYSTEM.name)
     with suppress(Conflict), queries.keeping(operation):  # a conflict: the deletion is being undone
         _empty(name, target, "system")
-    is_gone = _take_away(name)
+    is_gone = _take_away(name, actor)
     if is_gone and operation is not None:
         undo_log.finish(operation, SYSTEM)
     return is_gone
@@ -169,12 +173,12 @@ def _live(name: str) -> int:
     return sum(counts.get(code, 0) for code in LIVE)
 
 
-def _take_away(name: str) -> bool:
+def _take_away(name: str, actor: str) -> bool:
     """Delete the row of a draining queue that has no live job; its ended jobs stay."""
     if _live(name):  # does not wait for changes of queues
         return False
-    with atomic():
-        configuration.hold()
+    subject = queue_config.subject(name)
+    with recorded(Caller(actor), subject, DELETED, can_undo=False):  # the deletion has its own undo
         if _live(name):
             return False
         gone, _ = Queue.objects.filter(name=name, draining=True).delete()

@@ -25,8 +25,11 @@ from jobs.models import Undo, UndoJob
 from jobs.queries import Kept
 from jobs.repeat import repeated
 from jobs.services.audit.audit import audited, record
+from jobs.services.audit.config_log import of_undo
 from jobs.services.audit.undo_log import KEPT
 from jobs.services.lanes import lanes
+from jobs.services.operate.history import get as change_of
+from jobs.services.operate.history import kinds, take_back
 from jobs.services.operate.queue_removal import DELETED, bring_back
 from jobs.services.outcome.follow import follow
 
@@ -68,8 +71,22 @@ def queues_of(operation: int) -> list[str]:
     )
 
 
+def permit_of(row: Undo) -> str | None:
+    """Return the name of the permit that the undo of a configuration needs; None: only `undo.run`.
+
+    Raises NotFound if the history has no longer the change.
+    """
+    change = of_undo(row.before)
+    if change is None:
+        return None
+    found = change_of(change)
+    return kinds()[found.kind].permit(found.before)
+
+
 def undo(operation: int, caller: Caller, reason: str | None = None) -> Undo:
     """Begin to undo an operation, and go on for a moment. Raises NotFound, Conflict.
+
+    The undo of a configuration is complete at once; it raises as the service of the kind.
 
     If it takes longer, the loop `undo` does the rest. An operation that still runs is stopped.
     """
@@ -85,8 +102,11 @@ def undo(operation: int, caller: Caller, reason: str | None = None) -> Undo:
                 "the operation is undone already",
                 details={"operation": row.pk, "state": Undo.objects.get(pk=row.pk).state},
             )
-        if row.action == DELETED and row.before is not None:
-            bring_back(row.target, row.before)
+        change = of_undo(row.before)
+        if change is not None:
+            take_back(change, caller)
+        elif row.action == DELETED and row.before is not None:
+            bring_back(row.target, row.before, caller)
     end = monotonic() + REQUEST_S
     for _ in range(MOST_STEPS):
         if not go_on(row.pk) or monotonic() > end:

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 
 from jobs import queries
-from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
+from jobs.domain.wire.durations import parse_short_duration
+from jobs.extensions import Document
 from jobs.models import ReplayRule
-from jobs.services.audit import audit
+from jobs.services.audit.config_log import Subject, configured
+from jobs.services.audit.documents import REPLAY, REPLAY_RULES
 from jobs.services.outcome.revive import revive
 from jobs.services.read.find import pattern
 from jobs.services.read.show import show_many
@@ -26,12 +28,23 @@ def replace_rules(wanted: Sequence[ReplayRule], caller: Caller) -> None:
 
     Locks: the table, against another replacement; reading goes on.
     """
-    with atomic():
+    with configured(caller, Subject(REPLAY_RULES, REPLAY), "dead_letter.rules_changed") as data:
         queries.lock_replay_rules()
         ReplayRule.objects.all().delete()
         ReplayRule.objects.bulk_create(wanted)
-        names = [rule.name for rule in wanted]
-        audit.record(caller, "dead_letter.rules_changed", "dead-letter", data={"rules": names})
+        data["rules"] = [rule.name for rule in wanted]
+
+
+def restore(_: str, __: str | None, document: Document | None, caller: Caller) -> None:
+    """Restore the rules of a version; None: there were none."""
+    given = [dict(one) for one in (document or {}).get("rules", ())]
+    replace_rules(
+        [
+            ReplayRule(position=n, delay_ms=parse_short_duration(one.pop("delay")), **one)
+            for n, one in enumerate(given)
+        ],
+        caller,
+    )
 
 
 def replay() -> int:

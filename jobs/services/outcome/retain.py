@@ -230,7 +230,9 @@ def _periods(batch: int) -> Iterator[int]:
 
 def _audit(batch: int) -> int:
     age_ms = parse_age(conf().retention_audit)
-    return 0 if age_ms is None else queries.prune_audit(age_ms, batch)
+    if age_ms is None:
+        return 0
+    return queries.prune_audit(age_ms, batch) + queries.prune_config_changes(age_ms, batch)
 
 
 retain = Retainer()

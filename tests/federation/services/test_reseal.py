@@ -11,6 +11,7 @@ from federation.domain.region import Secret
 from federation.models import Region
 from federation.services.registry.configure import put_region
 from federation.services.registry.registry import region_of
+from jobs.domain.access.caller import Caller
 from webhooks.models import Subscription
 from webhooks.services import subscriptions
 
@@ -28,7 +29,9 @@ def sealed(settings: Any) -> Any:
     put_region(
         read_region({"id": "eu", "url": "https://eu.example.org", "auth": auth}, read_given_auth)
     )
-    made, _ = subscriptions.create(subscriptions.Draft("https://a.example.org", ["*"]), "test")
+    made, _ = subscriptions.create(
+        subscriptions.Draft("https://a.example.org", ["*"]), Caller("test")
+    )
     subscriptions.rotate(made.id)
     settings.OJS = {**settings.OJS, "ENCRYPTION_KEYS": (NEW, OLD)}
     yield settings

@@ -78,6 +78,8 @@ SCOPES = {
         "adminGetDeadLetterJob", "getReplayRules", "getMaintenance", "getMaintenanceShort",
         "getConfiguration", "getConfigurationShort", "listAudit", "getObservabilityHealth",
         "adminListOperations", "adminGetOperation", "adminBulkPreview",
+        "listConfigHistory", "getConfigChange", "listNotes", "getNote", "listProcedures",
+        "getProcedure",
         "streamStats", "listPools", "getPool", "getSchedulingConfig", "getSchedulingStats",
         "listTenants", "getTenant", "getTenantStats", "listTenantJobs", "getTypeVersions",
         "listTouchedJobs",
@@ -92,7 +94,8 @@ SCOPES = {
         "testSubscription", "rotateSecret", "retryDelivery",
     },
     "ojs:admin:write": {
-        "adminBulkCancel", "adminBulkRetry", "adminUndoOperation",
+        "adminBulkCancel", "adminBulkRetry", "adminUndoOperation", "restoreConfigVersion",
+        "putNote", "deleteNote", "putProcedure", "deleteProcedure",
         "directWorker", "directWorkers", "adminDeleteWorker", "adminPauseQueue",
         "adminResumeQueue", "adminChangeJob", "adminDeleteJob", "adminRetryJob", "adminCancelJob",
         "adminRetryFromStep",

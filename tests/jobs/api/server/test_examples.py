@@ -22,6 +22,7 @@ from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.access.caller import SYSTEM
 from jobs.domain.errors import OJSError
 from jobs.domain.states import State
+from jobs.models import ConfigChange
 from tests.factories import JobFactory
 from tests.federation.replication.lost import federate, lost, set_status
 from tests.federation.replication.rig import LOCAL
@@ -69,8 +70,8 @@ def things(store: None) -> dict[str, str]:
     for version in ("1.0", "1.1"):
         schema = {"args_schema": {"type": "array"}}
         answer(send("PUT", f"admin/schemas/invoice.render/{version}", schema), 201)
-    _workflow()
-    _webhook()
+    for make in (_runbook, _workflow, _webhook):
+        make()
     federate(mode="full")
     set_status(LOCAL, "healthy")
     lost(federation_id=FEDERATION_ID)
@@ -84,7 +85,15 @@ def things(store: None) -> dict[str, str]:
     )  # fmt: skip
     other = JobFactory.create(queue="other")
     cancelled = send("POST", f"admin/jobs/{other.id}/cancel", {})
-    return {"number": str(cancelled["X-OJS-Operation"])}
+    change = ConfigChange.objects.latest("id").pk
+    return {"number": str(cancelled["X-OJS-Operation"]), "change": str(change)}
+
+
+def _runbook() -> None:
+    answer(send("PUT", "admin/attention/notes/queue/mail", {"text": "Call the mail team."}), 201)
+    procedure = {"about": "queue", "subject": "mail", "action": "retry",
+                 "filter": {"queue": "mail"}}  # fmt: skip
+    answer(send("PUT", "admin/attention/procedures/retry-mail", procedure), 201)
 
 
 def _workflow() -> None:
@@ -167,8 +176,8 @@ def test_streams_of_the_examples_are_served(server: str) -> None:
                 assert "text/event-stream" in answered.headers["Content-Type"]
 
 
-# 404 without the setting that permits it
-REFUSED = {"reset"}
+# 404 without the setting that permits it; 409 since the example has no preview
+REFUSED = {"reset", "restoreConfigVersion"}
 
 
 @pytest.mark.parametrize(("method", "path", "one"), list(operations()))
