@@ -24,6 +24,8 @@ API_NAMES: Final = {
     "retention.discarded": "keep_discarded", "retention.cancelled": "keep_cancelled",
     "retention.dead_letter": "keep_dead", "retention.dead_letter.max_age": "keep_dead",
     "retention.dead_letter.max_count": "most_dead",
+    "objective": "objective_percent", "objective.percent": "objective_percent",
+    "objective.start_within_ms": "objective_within",
     "allowed_job_types": "types", "default_retry": "retry", "retry": "retry",
 }  # fmt: skip
 
@@ -39,6 +41,8 @@ class QueueForm(ApiForm):
     max_size_bytes = TextField()
     strategy = TextField()
     warning_threshold = TextField()
+    objective_percent = TextField()
+    objective_within = TextField()
     lease = TextField()
     timeout = TextField()
     keep_completed = TextField()
@@ -62,6 +66,10 @@ class QueueForm(ApiForm):
                 strategy=given["strategy"],
                 warning_threshold=number(given["warning_threshold"]),
             ),
+            "objective": _set(
+                percent=number(given["objective_percent"]),
+                start_within_ms=_milliseconds(given["objective_within"]),
+            ),
             "visibility_timeout_ms": _milliseconds(given["lease"]),
             "default_timeout_ms": _milliseconds(given["timeout"]),
             "retention": _retention(given),
@@ -74,7 +82,7 @@ class QueueForm(ApiForm):
 def fields_of(config: Mapping[str, Any]) -> dict[str, str]:
     """Return a stored configuration as fields of the form."""
     rate, bound = config.get("rate_limit") or {}, config.get("backpressure") or {}
-    kept = config.get("retention") or {}
+    kept, objective = config.get("retention") or {}, config.get("objective") or {}
     dead = kept.get("dead_letter", "")
     if not isinstance(dead, Mapping):
         dead = {"max_age": dead}
@@ -83,6 +91,8 @@ def fields_of(config: Mapping[str, Any]) -> dict[str, str]:
         "rate": rate.get("limit"), "rate_period": rate.get("period"),
         **{name: bound.get(name) for name in
            ("max_depth", "max_size_bytes", "strategy", "warning_threshold")},
+        "objective_percent": f"{percent:g}" if (percent := objective.get("percent")) else "",
+        "objective_within": _duration(objective.get("start_within_ms")),
         "lease": _duration(config.get("visibility_timeout_ms")),
         "timeout": _duration(config.get("default_timeout_ms")),
         **{f"keep_{name}": _age(kept.get(name, "")) for name in RETAINED},

@@ -39,6 +39,11 @@ def queue_late(params: Params) -> list[Hit]:
     return hits(_rows("queue_late", params))
 
 
+def queue_objective(params: Params) -> list[Hit]:
+    """Find queues that use up their error budget too fast."""
+    return hits(_rows("queue_objective", params))
+
+
 def queue_grows(params: Params) -> list[Hit]:
     """Find queues whose available jobs multiply."""
     return hits(_rows("queue_grows", params))

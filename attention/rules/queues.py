@@ -19,6 +19,7 @@ from attention.domain.rule import (
 from attention.queries import rules as find
 
 WITHOUT_WORKER: Final = "queue_without_worker"
+OBJECTIVE: Final = "queue_objective"
 FAR: Final = 4  # times the objective
 
 
@@ -111,6 +112,26 @@ def _is_far(hit: Hit) -> Severity:
     return Severity.CRITICAL if is_far else Severity.WARNING
 
 
+def _burns_text(hit: Hit) -> str:
+    facts = hit.facts
+    window = "hour" if facts["is_fast"] else "6 hours"
+    return (
+        f"Queue {hit.subject} misses its objective: {facts['late']:,} of {facts['started']:,} "
+        f"starts of the last {window} took more than {span(facts['within_ms'])}."
+    )
+
+
+def _burns_cause(hit: Hit) -> str:
+    facts = hit.facts
+    used = 720 / facts["burn_rate"]  # of the hours in 30 days
+    rate = f"{facts['burn_rate']:g} times as fast as {facts['percent']:g} % permit"
+    return f"The error budget burns {rate}: at this rate it lasts {span(used * 3_600_000)}."
+
+
+def _burns_far(hit: Hit) -> Severity:
+    return Severity.CRITICAL if hit.facts["is_fast"] else Severity.WARNING
+
+
 def _starved_cause(hit: Hit) -> str:
     if pools := hit.facts["pools"]:
         named = ", ".join(pools)
@@ -183,7 +204,21 @@ RULES: Final = (
             Threshold("window_m", "Minutes that are judged", 5, 1, 60),
             Threshold("min_jobs", "Least started jobs", 10, 1, 1_000_000),
         ),
-        has_overrides=True, radius=Radius.WAITING,
+        has_overrides=True, yields_to=(OBJECTIVE,), radius=Radius.WAITING,
+    ),
+    Rule(
+        OBJECTIVE, "A queue uses up its error budget", Subject.QUEUE, find.queue_objective,
+        _burns_text, _burns_cause, _burns_far,
+        lambda hit: [
+            page("Show objective", "queue", hit.subject, anchor="objective"),
+            page("Show workers", "workers"), _waiting(hit),
+        ],
+        (
+            Threshold("fast_percent", "Percent of the budget used in 1 h: critical", 2, 1, 100),
+            Threshold("slow_percent", "Percent of the budget used in 6 h: warning", 5, 1, 100),
+            Threshold("min_late", "Least late starts in 1 h or 6 h", 5, 1, 1_000_000),
+        ),
+        yields_to=(WITHOUT_WORKER, "queue_paused"), radius=Radius.WAITING,
     ),
     Rule(
         "queue_starved", "A queue starves", Subject.QUEUE, find.queue_starved,

@@ -14,6 +14,7 @@ from console.actions.queues import PURGED
 from console.callers import caller_of, told
 from console.chart import chart
 from console.marks import Subject
+from console.objectives import objective_shown
 from console.queue_forms import QueueForm, fields_of
 from console.views.base import PageView
 from console.why import subjects
@@ -25,6 +26,7 @@ from jobs.domain.wire import jsonio
 from jobs.services.audit.audit import done_to
 from jobs.services.lanes import queue_config
 from jobs.services.operate.queues import all_stats, oldest_available, oldest_of, stats
+from jobs.services.record.objectives import judged
 
 SIZE = 100
 ENTRIES = 20
@@ -77,6 +79,7 @@ class QueueDetail(PageView):
                 "queue": found,
                 "since": oldest_available(name, self.tenant),
                 "chart": None if self.tenant else chart(self.request, Subject(queue=name)),
+                "objective": None if self.tenant else objective_shown(judged(name, found.config)),
                 "config": orjson.dumps(found.config, option=orjson.OPT_INDENT_2).decode(),
                 "fields": fields_of(found.config),
                 "strategies": STRATEGIES,

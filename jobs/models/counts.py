@@ -108,6 +108,42 @@ class Latency(models.Model):
         return f"{self.at} {self.span_s} s {self.queue} {self.bucket}"
 
 
+class ObjectivePeriod(models.Model):
+    """Starts of a queue with an objective in a minute or an hour, and how many of them were late.
+
+    `within_ms` is the objective's time when the starts were counted, so a changed objective begins
+    with no history. The spans are OBJECTIVE_SPANS (domain/record/objective.py).
+    """
+
+    pk = models.CompositePrimaryKey("span_s", "at", "queue", "within_ms")
+    span_s = models.IntegerField()
+    at = models.DateTimeField()
+    queue = NameField()
+    within_ms = models.BigIntegerField()
+    started = models.BigIntegerField()
+    late = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_objective_period"
+
+    def __str__(self) -> str:
+        return f"{self.at} {self.span_s} s {self.queue} {self.late} of {self.started} late"
+
+
+class ObjectiveTotal(models.Model):
+    """Starts of a queue while it had an objective, ever: the monotonic values of /metrics."""
+
+    queue = NameField(primary_key=True)
+    started = models.BigIntegerField()
+    late = models.BigIntegerField()
+
+    class Meta:
+        db_table = "ojs_objective_total"
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.late} of {self.started} late"
+
+
 class TenantDepth(models.Model):
     """Jobs of a tenant by queue and state, as last aggregated: for keys bound to the tenant."""
 

@@ -31,6 +31,12 @@ class Queue(models.Model):
                 name="ojs_queue_bounded",
                 condition=Q(config__has_key="backpressure") | Q(pressed_at__isnull=False),
             ),
+            # aggregate_events: the objectives of queues
+            models.Index(
+                fields=["name"],
+                name="ojs_queue_objective",
+                condition=Q(config__has_key="objective"),
+            ),
             # open: which of a claim's queues are paused
             models.Index(
                 fields=["name"], name="ojs_queue_paused", condition=Q(paused_at__isnull=False)

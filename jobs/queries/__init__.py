@@ -42,6 +42,8 @@ from jobs.queries.counts import (
     latency_history,
     lock_counts,
     minutes,
+    objective_windows,
+    objectives,
     size_drifts,
 )
 from jobs.queries.events import (
@@ -372,6 +374,8 @@ __all__ = [
     "next_overdue_ms",
     "note",
     "now",
+    "objective_windows",
+    "objectives",
     "offer",
     "oldest",
     "oldest_at",

@@ -5,7 +5,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from jobs.database import connection
+from jobs.domain.lanes.objective import Objective
 from jobs.domain.record.dispatches import Started
+from jobs.domain.record.objective import BY_MINUTE_S, OBJECTIVE_SPANS, Window
 from jobs.domain.record.periods import BY_SECOND_MS, DISPATCH_SPANS, SPANS
 from jobs.queries.base import as_json, run, run_hot
 
@@ -23,6 +25,7 @@ def aggregate_events(
         "run_bounds": [bound * 1000.0 for bound in run_bounds],
         "spans": list(SPANS),
         "dispatch_spans": list(DISPATCH_SPANS),
+        "objective_spans": list(OBJECTIVE_SPANS),
         "tenants": tenants,
     }
     aggregated, is_placed = run("aggregate_events", params)[0]
@@ -142,3 +145,29 @@ def latencies(queues: Sequence[str], minutes: int) -> dict[str, dict[int, int]]:
     for queue, bucket, number in run("latencies", {"queues": list(queues), "minutes": minutes}):
         found.setdefault(queue, {})[bucket] = int(number)
     return found
+
+
+def objective_windows(queue: str, within_ms: int, windows: Sequence[int]) -> list[Window]:
+    """Count the started and late jobs of a queue in windows of seconds that end now."""
+    params = {
+        "queue": queue, "within_ms": within_ms, "windows": list(windows),
+        "by_minute_s": BY_MINUTE_S,
+    }  # fmt: skip
+    return [Window(*row) for row in run("objective_windows", params)]
+
+
+class JudgedQueue(NamedTuple):
+    """A queue with an objective, and its starts since it had one."""
+
+    name: str
+    objective: Objective
+    started: int
+    late: int
+
+
+def objectives() -> list[JudgedQueue]:
+    """Return the queues with an objective, by name."""
+    return [
+        JudgedQueue(name, Objective(within_ms, percent), int(started), int(late))
+        for name, within_ms, percent, started, late in run("objectives", {})
+    ]

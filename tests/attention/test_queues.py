@@ -8,9 +8,10 @@ from django.db.models import F
 from attention.domain.rule import Severity
 from attention.models import Sample
 from attention.queries.findings import sample
+from attention.rules import BY_ID
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.dispatch.claim import FetchRequest
-from jobs.models import Dispatch, Queue, Ready, Worker
+from jobs.models import Dispatch, ObjectivePeriod, Queue, Ready, Worker
 from jobs.queries import ago, now
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.lanes.queue_config import configure
@@ -229,3 +230,101 @@ def test_a_queue_is_calm_within_the_objective_or_with_few_starts() -> None:
     counted(1, queue="rare", started=2, wait_ms=2 * 9_000_000)
 
     assert found("queue_late") == []
+
+
+# --- objectives -----------------------------------------------------------------------------------
+
+
+def judged(begin: int, end: int, started: int, late: int, queue: str = "q") -> None:
+    """Store equal starts of each minute from `begin` to before `end` minutes ago."""
+    at = now().replace(second=0, microsecond=0)
+    ObjectivePeriod.objects.bulk_create(
+        ObjectivePeriod(
+            span_s=60, at=at - timedelta(minutes=minute), queue=queue, within_ms=30_000,
+            started=started, late=late,
+        )
+        for minute in range(begin, end)
+    )  # fmt: skip
+
+
+def has_objective(queue: str = "q", percent: float = 99) -> None:
+    """Configure an objective of half a minute."""
+    configure(queue, {"objective": {"start_within_ms": 30_000, "percent": percent}})
+
+
+def test_a_queue_that_burns_its_budget_fast_is_critical() -> None:
+    has_objective()
+    judged(0, 60, started=100, late=15)
+    judged(60, 360, started=100, late=0)
+
+    (one,) = found("queue_objective")
+
+    assert (one.hit.subject, one.severity) == ("q", Severity.CRITICAL)
+    assert one.rule.text(one.hit) == (
+        "Queue q misses its objective: 900 of 6,000 starts of the last hour took more than 30 s."
+    )
+    assert one.rule.cause(one.hit) == (
+        "The error budget burns 15 times as fast as 99 % permit: at this rate it lasts 2 days."
+    )
+
+
+def test_a_queue_that_burns_its_budget_slowly_is_a_warning() -> None:
+    has_objective()
+    judged(0, 360, started=100, late=7)
+
+    (one,) = found("queue_objective")
+
+    assert (one.hit.facts["is_fast"], one.severity) == (False, Severity.WARNING)
+    assert (one.hit.facts["late"], one.hit.facts["started"]) == (2_520, 36_000)
+    assert one.hit.facts["burn_rate"] == 7
+
+
+@pytest.mark.parametrize(
+    ("late_now", "late_before"),
+    [
+        (100, 0),  # the latest five minutes only: an hour is 8.3 times too late
+        (0, 16),  # over: nothing was late in the latest half an hour
+    ],
+)
+def test_a_queue_is_calm_after_a_short_burst_and_once_it_is_over(
+    late_now: int, late_before: int
+) -> None:
+    has_objective()
+    judged(0, 5, started=100, late=late_now)
+    judged(5, 30, started=100, late=0)
+    judged(30, 360, started=100, late=late_before)
+
+    assert found("queue_objective") == []
+
+
+def test_a_queue_within_its_objective_without_one_or_with_few_late_starts_is_calm() -> None:
+    has_objective("calm")
+    judged(0, 360, started=1_000, late=10, queue="calm")
+    has_objective("rare")
+    judged(0, 4, started=1, late=1, queue="rare")
+    judged(0, 360, started=100, late=100, queue="none")
+    has_objective("changed")
+    configure("changed", {"objective": {"start_within_ms": 60_000}})
+    judged(0, 360, started=100, late=100, queue="changed")
+
+    assert found("queue_objective") == []
+    assert subjects("queue_objective", min_late=4) == ["rare"]
+
+
+def test_the_thresholds_are_parts_of_the_budget_of_thirty_days() -> None:
+    has_objective()
+    judged(0, 60, started=1_000, late=140)  # 14 times the permitted rate
+    judged(60, 360, started=1_000, late=0)
+
+    assert subjects("queue_objective", slow_percent=100) == []
+    assert subjects("queue_objective", fast_percent=1, slow_percent=100) == ["q"]
+
+
+def test_the_worst_objective_comes_first_and_hides_the_mean_wait() -> None:
+    has_objective("slow")
+    judged(0, 360, started=100, late=7, queue="slow")
+    has_objective("fast")
+    judged(0, 360, started=100, late=50, queue="fast")
+
+    assert subjects("queue_objective") == ["fast", "slow"]
+    assert "queue_objective" in BY_ID["queue_late"].yields_to

@@ -35,6 +35,10 @@ FACTS: dict[str, dict[str, Any]] = {
     "queue_full": {"unit": "jobs", "held": 96, "bound": 100, "strategy": "block", "percent": 96},
     "queue_grows": {"had": 2, "window_m": 15, "enqueued": 900, "started": 3},
     "queue_late": {"wait_ms": 9e6, "slo_ms": 300_000, "started": 20},
+    "queue_objective": {
+        "is_fast": True, "percent": 99.5, "within_ms": 30_000, "started": 1_000, "late": 144,
+        "burn_rate": 28.8,
+    },
     "queue_starved": {"queue": "q", "last_at": None, "pools": ["p"]},
     "pool_full": {"concurrency": 5},
     "retention_late": {},

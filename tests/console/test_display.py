@@ -269,6 +269,7 @@ def test_queue_form_stores_what_the_api_would(console: Client) -> None:
         "default_retry": {"max_attempts": 5},
         "retention": {"completed": "P7D", "discarded": None, "dead_letter": {"max_count": 10}},
         "allowed_job_types": ["mail.*", "news"],
+        "objective": {"start_within_ms": 30_000, "percent": 99.5},
     }  # fmt: skip
     queue_config.configure("mail", wanted, strict=True)
     shown = dict(console.get(url("queue", "mail")).context["fields"])
@@ -289,11 +290,14 @@ def test_queue_form_stores_what_the_api_would(console: Client) -> None:
     [("concurrency", "-1"), ("concurrency", "many"), ("rate", "5"), ("rate_period", "PT1M"),
      ("max_depth", "1.5"), ("strategy", "panic"), ("warning_threshold", "2"), ("lease", "soon"),
      ("timeout", "1ms"), ("keep_completed", "a while"), ("most_dead", "-1"), ("types", "NO!"),
+     ("objective_percent", "100"), ("objective_percent", "most"), ("objective_within", "soon"),
      ("retry", "["), ("retry", '{"max_attempts": -1}')],
 )  # fmt: skip
 def test_wrong_field_of_the_queue_form_is_marked(console: Client, field: str, value: str) -> None:
     stored_ids(1, queue="mail")
     bound = {"max_depth": "9"} if field in {"strategy", "warning_threshold"} else {}
+    if field == "objective_within":
+        bound = {"objective_percent": "99"}
 
     answered = post(console, **{**bound, field: value})
 

@@ -9,7 +9,9 @@ from playwright.sync_api import Page, expect
 
 from console import purges
 from jobs.domain.states import State
-from jobs.models import Audit, Job, Queue
+from jobs.models import Audit, Job, ObjectivePeriod, Queue
+from jobs.queries import now
+from jobs.services.lanes.queue_config import configure
 from jobs.services.operate import queue_removal
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.concurrency import aggregate_all
@@ -54,6 +56,28 @@ def test_a_queue_shows_since_when_its_oldest_job_waits(console: Client) -> None:
     assert shown["queue"].depth == 2
     assert console.get(url("queue", "unknown")).status_code == 404
     assert console.get("/console/queues/a%00b/").status_code == 400
+
+
+def test_a_queue_shows_how_it_meets_its_objective(console: Client) -> None:
+    stored_ids(1, queue="mail")
+    assert "Objective" not in text(console, url("queue", "mail")).split("Configuration")[0]
+    configure("mail", {"objective": {"start_within_ms": 30_000, "percent": 99.5}})
+    assert "99.5 % of the jobs start within 30 s" in text(console, url("queue", "mail"))
+    at = now().replace(minute=0, second=0, microsecond=0)
+    for span_s, started, late in ((60, 1_000, 4), (3_600, 100_000, 600)):
+        ObjectivePeriod.objects.create(
+            span_s=span_s, at=now().replace(second=0, microsecond=0) if span_s == 60 else at,
+            queue="mail", within_ms=30_000, started=started, late=late,
+        )  # fmt: skip
+
+    shown = console.get(url("queue", "mail")).context["objective"]
+
+    assert (shown.budget_left, shown.is_overspent) == ("-20 %", True)
+    rows = [(one.name, one.late, one.attainment, one.burn_rate, one.is_over) for one in shown.rows]
+    assert rows == [
+        ("1 hour", 4, "99.6 %", "0.8", False), ("6 hours", 4, "99.6 %", "0.8", False),
+        ("3 days", 600, "99.4 %", "1.2", True), ("30 days", 600, "99.4 %", "1.2", True),
+    ]  # fmt: skip
 
 
 def test_a_configuration_is_stored_as_it_is_written(console: Client) -> None:

@@ -4,12 +4,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from jobs.api.queues.queues import COUNTS, STATUS, encode_config
-from jobs.api.schemas import BOOLEAN, NUMBER, OBJECT, QUEUE, TIME, component, integer, maybe, obj
+from jobs.api.schemas import (
+    BOOLEAN,
+    NUMBER,
+    OBJECT,
+    QUEUE,
+    TIME,
+    array,
+    component,
+    integer,
+    maybe,
+    obj,
+)
 from jobs.domain.errors import NotFound
 from jobs.domain.lanes.queues import policy_of
+from jobs.domain.record.objective import Window
 from jobs.domain.states import State
 from jobs.domain.wire.times import format_time
 from jobs.services.operate.queues import QueueStats, named_stats, oldest_available
+from jobs.services.record.objectives import Judged, judged
 from jobs.services.record.rates import Latency, Rates, latencies_of, rates_of
 
 SUMMARY = {
@@ -25,8 +38,26 @@ SUMMARY = {
 }
 PAUSED_AT = {"paused_at": TIME}
 QUEUE_SUMMARY = component("QueueSummary", obj(SUMMARY, PAUSED_AT))
+WINDOW = obj(
+    {
+        "window_s": integer(1), "started": integer(0), "late": integer(0),
+        "attainment": maybe(NUMBER), "burn_rate": maybe(NUMBER),
+    }
+)  # fmt: skip
+OBJECTIVE = component(
+    "QueueObjective",
+    {
+        "description": "How the queue meets its objective; null: without starts in the window",
+        **obj(
+            {
+                "start_within_ms": integer(1), "percent": NUMBER, "budget_left": maybe(NUMBER),
+                "windows": array(WINDOW),
+            }
+        ),
+    },
+)  # fmt: skip
 OF_DETAIL = {**SUMMARY, "configuration": OBJECT, "oldest_available_at": maybe(TIME)}
-DETAIL = component("QueueDetail", obj(OF_DETAIL, PAUSED_AT))
+DETAIL = component("QueueDetail", obj(OF_DETAIL, PAUSED_AT | {"objective": OBJECTIVE}))
 
 
 def encode_queues(
@@ -82,6 +113,29 @@ def _pressure(queue: QueueStats) -> dict[str, Any]:
     return {"backpressure": {**queue.config["backpressure"], **shown}}
 
 
+def _objective(found: Judged) -> dict[str, Any]:
+    return {
+        "start_within_ms": found.objective.start_within_ms,
+        "percent": found.objective.percent,
+        "budget_left": _rounded(found.budget_left),
+        "windows": [_window(one, found) for one in found.windows],
+    }
+
+
+def _window(window: Window, found: Judged) -> dict[str, Any]:
+    return {
+        "window_s": window.window_s,
+        "started": window.started,
+        "late": window.late,
+        "attainment": _rounded(window.attainment),
+        "burn_rate": _rounded(window.burn_rate(found.objective)),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
+
+
 def queue_detail(name: str, tenant: str | None) -> dict[str, Any]:
     """Build the QueueDetail of contract 24.2. Raises NotFound."""
     found, _ = named_stats(tenant=tenant, names=[name], limit=1, offset=0)
@@ -91,7 +145,9 @@ def queue_detail(name: str, tenant: str | None) -> dict[str, Any]:
     configuration = encode_config(name, found[0].config)["configuration"]
     if tenant is None:  # a tenant sees its own jobs alone, and the bound covers all jobs
         configuration |= _pressure(found[0])
+    judgement = None if tenant else judged(name, found[0].config)  # it covers all tenants' jobs
     return {
+        **({"objective": _objective(judgement)} if judgement else {}),
         **encode_queues(found, tenant=tenant)[0],
         "configuration": configuration,
         "oldest_available_at": oldest and format_time(oldest),

@@ -15,7 +15,7 @@ from jobs.api.schemas import (
     optional,
 )
 from jobs.api.schemas.jobs import RETRY_REQUEST
-from jobs.domain.lanes import limits, queues
+from jobs.domain.lanes import limits, objective, queues
 from jobs.domain.wire import durations, names
 
 PERIOD: Final[Schema] = {
@@ -98,6 +98,17 @@ CHANGE: Final = optional(
             {"anyOf": [matching(names.TYPE_PATTERN), matching(queues.PREFIX)]},
             minItems=1,
             maxItems=queues.MAX_TYPES,
+        ),
+        "objective": obj(
+            {},
+            {
+                "start_within_ms": integer(objective.LOW_MS, objective.HIGH_MS),
+                "percent": {
+                    "type": "number",
+                    "minimum": objective.LOW_PERCENT, "maximum": objective.HIGH_PERCENT,
+                },
+            },
+            additionalProperties=False,
         ),
     }
 )  # fmt: skip

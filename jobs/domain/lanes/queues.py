@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.lanes.limits import MOST, LimitPolicy, check_waits, parse_policy, whole
+from jobs.domain.lanes.objective import merge_objective
 from jobs.domain.outcome.retry import DEFAULT_POLICY, RetryPolicy
 from jobs.domain.outcome.retry import parse_policy as parse_retry
 from jobs.domain.wire.bounds import MAX_MS, MIN_LEASE_MS
@@ -276,4 +277,5 @@ READERS: Final[Mapping[str, Any]] = {
     "default_retry": _retry,
     "retention": _retention,
     "allowed_job_types": _types,
+    "objective": merge_objective,
 }

@@ -79,6 +79,7 @@ class _Collector:
         yield from _gauges()
         yield from limit_metrics.families(label, depths)
         yield _stalled(label, tenants)
+        yield from _objectives(label)
         for extension in extensions.implementers(ReportHooks.metrics):
             yield from extension.metrics(label)
 
@@ -243,6 +244,34 @@ def _of_replica() -> Iterable[Metric]:
         yield GaugeMetricFamily(
             "ojs_replica_lag_seconds", "Lag of the replica, at most", value=lag_ms / 1000
         )
+
+
+def _objectives(label: limit_metrics.Label) -> Iterable[Metric]:
+    """Yield the objectives of queues. Queues beyond the first MOST_LABELS share only counters."""
+    target = GaugeMetricFamily(
+        "ojs_queue_objective_ratio", "Part of the starts that shall be in time", labels=["queue"]
+    )
+    within = GaugeMetricFamily(
+        "ojs_queue_objective_seconds", "Time in which jobs shall start", labels=["queue"]
+    )
+    started = CounterMetricFamily(
+        "ojs_queue_objective_started", "Starts of a queue with an objective", labels=["queue"]
+    )
+    late = CounterMetricFamily(
+        "ojs_queue_objective_late", "Starts after the time of the objective", labels=["queue"]
+    )
+    summed: dict[str, tuple[int, int]] = {}
+    for queue, objective, starts, lates in queries.objectives():
+        name = label("objective", queue)
+        before = summed.get(name, (0, 0))
+        summed[name] = (before[0] + starts, before[1] + lates)
+        if name == queue:
+            target.add_metric([name], 1 - objective.budget)
+            within.add_metric([name], objective.start_within_ms / 1000)
+    for name, (starts, lates) in summed.items():
+        started.add_metric([name], starts)
+        late.add_metric([name], lates)
+    yield from (target, within, started, late)
 
 
 def _stalled(label: Callable[[str, str], str], tenants: _Tenants) -> Metric:

@@ -23,6 +23,13 @@ WITH old AS (
             WHERE o.span_s = %(span_s)s::int AND o.at < (SELECT at FROM old)
             ORDER BY o.at, o.queue, o.pool LIMIT %(batch)s::int))
     RETURNING 1
+), of_objective AS (
+    DELETE FROM ojs_objective_period AS m
+     WHERE m.ctid = ANY (ARRAY(
+           SELECT o.ctid FROM ojs_objective_period AS o
+            WHERE o.span_s = %(span_s)s::int AND o.at < (SELECT at FROM old)
+            ORDER BY o.at, o.queue, o.within_ms LIMIT %(batch)s::int))
+    RETURNING 1
 ), counted AS (
     DELETE FROM ojs_period AS m
      WHERE m.ctid = ANY (ARRAY(
@@ -32,4 +39,5 @@ WITH old AS (
     RETURNING 1
 )
 SELECT greatest((SELECT count(*) FROM latency), (SELECT count(*) FROM of_tenant),
-                (SELECT count(*) FROM of_dispatch), (SELECT count(*) FROM counted))::int AS most
+                (SELECT count(*) FROM of_dispatch), (SELECT count(*) FROM of_objective),
+                (SELECT count(*) FROM counted))::int AS most

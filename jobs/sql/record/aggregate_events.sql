@@ -14,6 +14,9 @@ WITH position AS MATERIALIZED (
                             WHERE e.stamp >= (SELECT stamp FROM position)
                             ORDER BY e.stamp, e.seq OFFSET %(batch)s::int - 1 LIMIT 1),
                           pg_snapshot_xmin(pg_current_snapshot()))) AS stamp
+), objective AS MATERIALIZED (
+    SELECT name, (config -> 'objective' ->> 'start_within_ms')::bigint AS within_ms
+      FROM ojs_queue WHERE config ? 'objective'
 ), event AS MATERIALIZED (
     -- of jobs; an event without a job stands for `jobs` removed jobs
     SELECT tenant, queue, type, kind, from_state, to_state, pool, limits,
@@ -24,13 +27,14 @@ WITH position AS MATERIALIZED (
            CASE WHEN kind = 4
                 THEN ceil(ln(greatest(took_ms + waited_ms, 1)) / ln(1.2::float8))::smallint
             END AS latency,
+           CASE WHEN kind = 3 THEN took_ms > o.within_ms END AS is_late,
            count(*) AS events, sum(bytes) AS bytes, sum(took_ms) AS took_ms,
            sum(CASE WHEN job_id IS NULL THEN (data ->> 'count')::int ELSE 1 END) AS jobs,
            min(stamp) AS stamp, max(at) AS last_at
-      FROM ojs_event
+      FROM ojs_event LEFT JOIN objective AS o ON o.name = queue
      WHERE stamp >= (SELECT stamp FROM position) AND stamp < (SELECT stamp FROM upto)
        AND (job_id IS NOT NULL OR from_state IS NOT NULL)
-     GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+     GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
 ), depth AS (
     INSERT INTO ojs_depth AS d (queue, state, jobs)
     SELECT queue, state, sum(n) FROM (
@@ -163,6 +167,24 @@ WITH position AS MATERIALIZED (
      GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
     ON CONFLICT (span_s, at, queue, pool) DO UPDATE
        SET jobs = m.jobs + excluded.jobs, wait_ms = m.wait_ms + excluded.wait_ms
+), judged AS MATERIALIZED (
+    SELECT e.second, e.queue, o.within_ms, sum(e.events) AS started,
+           coalesce(sum(e.events) FILTER (WHERE e.is_late), 0) AS late
+      FROM event AS e JOIN objective AS o ON o.name = e.queue
+     WHERE e.kind = 3 GROUP BY 1, 2, 3
+), objective_period AS (
+    INSERT INTO ojs_objective_period AS m (span_s, at, queue, within_ms, started, late)
+    SELECT s, date_bin(s * interval '1 second', j.second, timestamptz 'epoch'), j.queue, j.within_ms,
+           sum(j.started), sum(j.late)
+      FROM judged AS j CROSS JOIN unnest(%(objective_spans)s::int[]) AS s
+     GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+    ON CONFLICT (span_s, at, queue, within_ms) DO UPDATE
+       SET started = m.started + excluded.started, late = m.late + excluded.late
+), objective_total AS (
+    INSERT INTO ojs_objective_total AS m (queue, started, late)
+    SELECT queue, sum(started), sum(late) FROM judged GROUP BY 1 ORDER BY 1
+    ON CONFLICT (queue) DO UPDATE
+       SET started = m.started + excluded.started, late = m.late + excluded.late
 ), tally AS (
     -- refused, dropped, limit reached, starved; limits of tenants are not shown
     INSERT INTO ojs_tally AS d (kind, name, detail, times)

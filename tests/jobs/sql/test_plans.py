@@ -60,7 +60,7 @@ from jobs.services.outcome.stall import stall
 from jobs.services.outcome.suspend import suspend, wake
 from jobs.services.read.find import Wanted, find, find_jobs
 from jobs.services.read.show import show
-from jobs.services.record import dispatches, rates
+from jobs.services.record import dispatches, objectives, rates
 from jobs.services.record.aggregate import aggregate_events
 from jobs.services.record.emit import NewEvent, emit
 from jobs.services.record.events import EventFilter, following, history, latest
@@ -97,8 +97,8 @@ GROWING = {
     f"ojs_{name}"
     for name in (
         "job", "ready", "lease", "later", "finished", "event", "progress", "period", "duration",
-        "latency", "tenant_period", "dispatch_period", "audit", "unique", "bulk_answer",
-        "result_expiry", "archived_job", "served", "undo_job",
+        "latency", "tenant_period", "dispatch_period", "objective_period", "audit", "unique",
+        "bulk_answer", "result_expiry", "archived_job", "served", "undo_job",
     )
 }  # fmt: skip
 FEW = 250  # rows of a small table, or index entries, that a call on ten jobs may read
@@ -118,6 +118,7 @@ MAY_READ: dict[str, int] = {
     "find_live": 11_000,
     "find_ended": 11_000,  # its bound, as in find_live; lanes, depths
     "history": SOME,  # an hour of types
+    "objective_windows": SOME,  # minutes of seven hours, hours of 33 days
     "latency_history": SOME,
     "latencies": SOME,  # an hour of buckets
     "oldest_at": 20_000,
@@ -345,6 +346,7 @@ FEED = {
 NOW = datetime.now(UTC)
 SPELL = rates.Spell(300, NOW - timedelta(hours=1), NOW)
 DAYS = rates.Spell(3600, NOW - timedelta(days=3), NOW)
+OBJECTIVE = {"objective": {"start_within_ms": 30_000, "percent": 99.0}}
 MONTH = rates.Spell(86_400, NOW - timedelta(days=30), NOW)
 RULE = {
     "rule": "r", "queue": "q0", "type": None, "error_type": "Broken", "tenant": None,
@@ -537,6 +539,8 @@ CALLS: dict[str, Callable[[], object]] = {
     "history": lambda: rates.history(SPELL),
     "latency_history": lambda: rates.history(SPELL, queue="q0"),
     "latencies": lambda: rates.latencies_of(["q0"]),
+    "objective_windows": lambda: objectives.judged("q0", OBJECTIVE),
+    "objectives": queries.objectives,
     "history of days": lambda: rates.history(MONTH),
     "latency_history of hours": lambda: rates.history(DAYS),
     "tenant_history": lambda: rates.history(SPELL, tenant="t0"),

@@ -180,6 +180,10 @@ INSERT INTO ojs_dispatch_period (span_s, at, queue, pool, jobs, wait_ms)
 SELECT s, date_bin(s * interval '1 second', now(), 'epoch') - n * s * interval '1 second',
        'q' || n %% %(queues)s, 'p' || p, 1, 5
   FROM unnest(ARRAY[1, 60, 3600]) AS s, generate_series(0, 7199) AS n, generate_series(0, 4) AS p;
+INSERT INTO ojs_objective_period (span_s, at, queue, within_ms, started, late)
+SELECT s, date_bin(s * interval '1 second', now(), 'epoch') - n * s * interval '1 second',
+       'q' || q, 30000, 10, 1
+  FROM unnest(ARRAY[60, 3600]) AS s, generate_series(0, 1999) AS n, generate_series(0, 4) AS q;
 INSERT INTO ojs_audit (actor, action, target, at, data)
 SELECT 'console:u' || n %% 9, 'queue.paused', 'q', now() - n * interval '1 minute', '{}'
   FROM generate_series(0, 9999) AS n;

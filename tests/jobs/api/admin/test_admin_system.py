@@ -15,7 +15,8 @@ from jobs.api.wire.media import JSON_TYPE
 from jobs.conf import conf
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
-from jobs.models import Audit, Job, Worker
+from jobs.models import Audit, Job, ObjectivePeriod, Worker
+from jobs.queries import now
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.read.show import show
@@ -123,6 +124,38 @@ def test_queue_detail_names_its_oldest_job(api: Client) -> None:
     assert isinstance(found["configuration"], dict)
     assert found["oldest_available_at"]
     assert api.get(f"{ADMIN}/queues/none").status_code == 404
+
+
+def test_queue_detail_has_the_objective_and_its_windows(api: Client) -> None:
+    stored_ids(1, queue="a")
+    assert "objective" not in api.get(f"{ADMIN}/queues/a").json()
+    wanted = {"objective": {"start_within_ms": 30_000, "percent": 99}}
+    put = api.put("/ojs/v1/queues/a/config", wanted, content_type="application/json")
+    ObjectivePeriod.objects.create(
+        span_s=60, at=now().replace(second=0, microsecond=0), queue="a", within_ms=30_000,
+        started=200, late=1,
+    )  # fmt: skip
+
+    found = api.get(f"{ADMIN}/queues/a").json()["objective"]
+
+    assert put.json()["configuration"]["objective"] == {"start_within_ms": 30_000, "percent": 99.0}
+    assert (found["start_within_ms"], found["percent"], found["budget_left"]) == (
+        30_000,
+        99.0,
+        None,
+    )
+    assert [one["window_s"] for one in found["windows"]] == [3_600, 21_600, 259_200, 2_592_000]
+    assert found["windows"][0] == {
+        "window_s": 3_600, "started": 200, "late": 1, "attainment": 0.995, "burn_rate": 0.5,
+    }  # fmt: skip
+    assert found["windows"][3]["attainment"] is None  # the hours have no starts
+    refused = api.put(
+        "/ojs/v1/queues/a/config",
+        {"objective": {"percent": 100}}, content_type="application/json",
+    )  # fmt: skip
+    assert (refused.status_code, refused.json()["error"]["details"]["field"]) == (
+        400, "objective.percent",
+    )  # fmt: skip
 
 
 # --- workers --------------------------------------------------------------------------------------

@@ -178,6 +178,16 @@ def test_policy_and_limit_are_what_was_configured() -> None:
         ({"retention": {"forever": "P1D"}}, "retention.forever"),
         ({"retention": {"dead_letter": {"max_age": 0, "max_count": 0}}}, "retention.dead_letter"),
         ({"surprise": 1}, "surprise"),
+        ({"objective": 99}, "objective"),
+        ({"objective": {"percent": 99}}, "objective.start_within_ms"),
+        ({"objective": {"start_within_ms": 30_000}}, "objective.percent"),
+        ({"objective": {"start_within_ms": 99, "percent": 99}}, "objective.start_within_ms"),
+        ({"objective": {"start_within_ms": 7e9, "percent": 99}}, "objective.start_within_ms"),
+        ({"objective": {"start_within_ms": 30_000, "percent": 100}}, "objective.percent"),
+        ({"objective": {"start_within_ms": 30_000, "percent": 89.9}}, "objective.percent"),
+        ({"objective": {"start_within_ms": 30_000, "percent": True}}, "objective.percent"),
+        ({"objective": {"start_within_ms": 30_000, "percent": float("nan")}}, "objective.percent"),
+        ({"objective": {"start_within_ms": 30_000, "percent": 99, "x": 1}}, "objective.x"),
     ],
 )
 @spec("contract 10.4")
