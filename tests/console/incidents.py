@@ -264,7 +264,7 @@ def _breaker_is_open() -> None:
 
 
 def _webhook_is_off() -> None:
-    subscriptions.create(Draft("https://example.org/", ["*"]), "ada")
+    subscriptions.create(Draft("https://example.org/", ["*"]), Caller("ada"))
     Subscription.objects.update(active=False, disabled_reason="HTTP 410")
 
 

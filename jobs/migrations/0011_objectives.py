@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ojs_jobs', '0009_undo'),
+        ('ojs_jobs', "0010_config_history"),
     ]
 
     operations = [
