@@ -11,7 +11,7 @@ ARGS ?=
 DEV = --extra all --extra dev
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run demo-federation test lint types licences dist deploy-check bench bench-against bench-console bench-scale screenshots fairness faults soak-durable lock \
+.PHONY: setup run demo-federation test test-long lint types licences dist deploy-check bench bench-against bench-console bench-scale screenshots fairness faults soak-durable lock \
 	dev docs docs-serve clean
 
 setup: $(VENV)/.installed
@@ -46,6 +46,10 @@ demo-federation: setup
 test: $(VENV)/.dev
 	@browser="$$($(BIN)/python -m tests.browser)" && export OJS_TEST_BROWSER="$$browser" && set -x && \
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+
+# the tests that take minutes each: faults under load, migrations beside running processes
+test-long: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m long $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

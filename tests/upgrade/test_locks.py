@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 from tests.upgrade.conftest import Make, environment
 from tests.upgrade.freeze import released
 
-pytestmark = pytest.mark.xdist_group("upgrade")
+pytestmark = [pytest.mark.xdist_group("upgrade"), pytest.mark.long]
 
 FIRST = set(next(iter(released().values())))
 LOCKED = """

@@ -1,4 +1,4 @@
-"""A short run of each fault of `make faults`. See bench/faults."""
+"""A short run of each fault of `make faults`, by `make test-long`. See bench/faults."""
 
 import shutil
 import tempfile
@@ -10,7 +10,7 @@ import pytest
 from bench.faults.__main__ import run
 from bench.faults.hurt import FAULTS
 
-pytestmark = pytest.mark.xdist_group("crash")
+pytestmark = [pytest.mark.xdist_group("crash"), pytest.mark.long]
 
 SEED = 7
 
