@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench import late, report, wake
+from bench import codecs, late, report, wake
 from bench.database import Database
 from bench.dataset import Dataset
 from bench.limit import Limit, client_limit
@@ -22,12 +22,12 @@ from bench.slices import BAR_CLIENTS, Plan, Row, compare
 from bench.stack import Stack
 from ojs_project.postgres import Cluster
 
-WAKE, LATE = "wake", "late"
+WAKE, LATE, CODECS = "wake", "late", "codecs"
 QUICK = {
     "clients": "8", "seconds": 1, "slices": 2,
     "finished": 50_000, "available": 50_000, "samples": 50, "waiting": 50_000,
 }  # fmt: skip
-NAMES = (*(path.name for path in PATHS), WAKE, LATE)
+NAMES = (*(path.name for path in PATHS), WAKE, LATE, CODECS)
 
 
 def main() -> int:
@@ -47,7 +47,8 @@ def main() -> int:
         rows = list(_run(targets, options))
         # last: its rows stay, and would change the results of other paths
         found = _late(targets[0], options) if options.late else None
-        _conclude(rows, wakes, found, peaks)
+        costs = list(codecs.measure()) if options.codecs else []
+        _conclude(rows, wakes, found, peaks, costs)
     return 0
 
 
@@ -75,7 +76,7 @@ def _options() -> argparse.Namespace:
     if unknown := set(chosen) - set(NAMES):
         parser.error(f"unknown path: {', '.join(sorted(unknown))}")
     options.paths = [path for path in PATHS if path.name in chosen]
-    options.wakes, options.late = WAKE in chosen, LATE in chosen
+    options.wakes, options.late, options.codecs = (one in chosen for one in (WAKE, LATE, CODECS))
     return options
 
 
@@ -148,13 +149,18 @@ def _late(target: Target, options: argparse.Namespace) -> late.Late:
 
 
 def _conclude(
-    rows: Sequence[Row], wakes: wake.Wakes | None, found: late.Late | None, peaks: Peaks
+    rows: Sequence[Row],
+    wakes: wake.Wakes | None,
+    found: late.Late | None,
+    peaks: Peaks,
+    costs: Sequence[codecs.Cost],
 ) -> None:
     verdicts = [*report.of_rows(rows), *report.of_history(rows), *report.of_memory(peaks)]
     if wakes:
         verdicts.append(report.of_wake(wakes))
     if found:
         verdicts += report.of_late(found)
+    verdicts += report.of_codecs(costs)
     print("", *report.memory(peaks), "", *verdicts, sep="\n")
 
 

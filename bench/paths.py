@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bench import pgbench, requests, streams
+from bench import pgbench, requests, saves, streams
 from bench.backlogs import DUE, OUTLIVED, Backlog
 from bench.cpu import metered
+from bench.database import Database
 from bench.dataset import Dataset
 from bench.load import Client, Cycle, Measured
 from bench.names import CLAIMED, COUNTING_ENGINE, PLAIN_ENGINE
@@ -132,6 +133,13 @@ def _groups(*, plain: bool) -> Slice:
     return partial(_http, partial(requests.group, GROUP, plain=plain))
 
 
+def _saves(run: Callable[[Database, Path, int, float], Measured]) -> Slice:
+    def serve(target: Target, clients: int, seconds: float) -> Measured:
+        return run(target.dataset.database, target.folder, clients, seconds)
+
+    return serve
+
+
 _WORKER_LIMIT = partial(_cycles, 50, connections=WORKER_CONNECTIONS)
 
 PATHS = (
@@ -172,6 +180,10 @@ PATHS = (
         "retention", "removal of ended jobs", None, partial(_by_loops, OUTLIVED),
         partial(_plainly, OUTLIVED), least=5_000, stores=True, is_http=False,
         at_all_clients=False, on_all_datasets=False,
+    ),
+    BenchPath(
+        "checkpoint", "save of a checkpoint of 1 KB", 0.40, _saves(saves.by_product),
+        _saves(saves.by_update), is_http=False, on_all_datasets=False,
     ),
     BenchPath(
         "workflow", "group of 1,000, stored and completed", None, _groups(plain=False),

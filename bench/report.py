@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bench.codecs import Cost
 from bench.late import Late
 from bench.memory import HTTP, Peaks
 from bench.slices import BAR_CLIENTS, Row, percentile
@@ -12,6 +13,7 @@ HISTORY_BAR = 0.90  # of the rate without a history
 HTTP_BAR_MIB = 150
 WAKE_BAR_MS = 25
 LATE_BAR_MS = 1000
+CODEC_BAR_US = 30
 BUSY = 0.7  # of a core: above it, the client may be the bottleneck
 
 COLUMNS = (
@@ -118,6 +120,14 @@ def late_line(late: Late) -> str:
         f"ms late, {name}: {_of(values)}, max {max(values, default=0):.1f} of {len(values):,}"
         for name, values in (("scheduled jobs", late.jobs), ("ticks of schedules", late.ticks))
     )
+
+
+def of_codecs(costs: Sequence[Cost]) -> Iterator[Verdict]:
+    """Compare the cost of codecs with its bar."""
+    for one in costs:
+        title = f"encode and decode 1 KB, {one.codecs}, us of CPU (arguments of a job)"
+        found = f"{one.bytes_us:.1f} ({one.job_us:.1f})"
+        yield Verdict(title, found, f"< {CODEC_BAR_US}", one.bytes_us < CODEC_BAR_US)
 
 
 def wakes_line(wakes: Wakes) -> str:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from durable import queries
 from durable.models import Wait
 from durable.services.children import has_ended
-from jobs.database import atomic
+from jobs.database import atomic, set_rollback
 from jobs.repeat import repeated
 from jobs.services.outcome import suspend as attempts
 from ojs_tasks.worker.ports import Suspend as Suspension
@@ -43,7 +43,8 @@ def _suspend(wanted: Suspension) -> tuple[bool, bool]:
         until = datetime.now(UTC) if is_over else wanted.until
         is_held = attempts.suspend(wanted._replace(until=until))
         if not is_held:
-            Wait.objects.filter(job_id=wanted.job_id).delete()
+            # a repeated request must not undo the wait of the first one
+            set_rollback(True)
     return is_held, is_over
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from ojs_tasks.codecs.errors import CodecFailed
@@ -51,12 +51,10 @@ class Encryption:
         if len(data) < LEAST_BYTES or data[:1] != VERSION:
             raise CodecFailed("the encrypted value has an unknown version or is cut off")
         nonce, sealed = data[1 : 1 + NONCE_BYTES], data[1 + NONCE_BYTES :]
-        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - see `_cipher`
-
         cipher = _cipher(self._keys.key(facts.key_id).secret)
         try:
             return cipher.decrypt(nonce, sealed, bound(encoding, facts))
-        except InvalidTag:
+        except _invalid_tag():
             raise CodecFailed(
                 "the encrypted value was changed, or belongs to another job"
             ) from None
@@ -72,6 +70,13 @@ def bound(encoding: str, facts: Facts) -> bytes | None:
     if not values.keys() >= set(names):
         raise CodecFailed("the encrypted value is bound to unknown facts")
     return "\0".join(f"{name}={values[name]}" for name in names).encode()
+
+
+@cache
+def _invalid_tag() -> type[Exception]:
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - see `_cipher`
+
+    return InvalidTag
 
 
 @lru_cache(maxsize=64)

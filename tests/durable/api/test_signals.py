@@ -78,6 +78,21 @@ def test_signal_wakes_only_the_job_that_waits_for_it(api: Client, active: str) -
 
 
 @spec("contract 34.2")
+def test_repeated_suspension_leaves_the_wait_as_it_is(api: Client, active: str) -> None:
+    facts = {"worker_id": "w1", "attempt": 1}
+    assert suspend(api, active, until=hours(9), signals=["approved"], **facts).status_code == 200
+
+    # a worker whose first request got no answer
+    again = suspend(api, active, until=hours(9), signals=["approved"], **facts)
+    late = suspend(api, active, step="other", until=hours(1), signals=["other"], **facts)
+
+    assert (again.status_code, late.status_code) == (409, 409)
+    assert Wait.objects.values_list("step", "signals").get() == ("nap", ["approved"])
+    assert send(api, active, "approved").json()["woken"] is True
+    assert_state(State.AVAILABLE, active)
+
+
+@spec("contract 34.2")
 def test_signal_before_the_wait_ends_it_at_once(api: Client, active: str) -> None:
     send(api, active, "approved", {"payload": 1})
 
