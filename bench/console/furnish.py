@@ -17,6 +17,17 @@ RULES = {
     "auto_rollback": {"error_rate_threshold": 0.2, "evaluation_window": "PT30M"},
 }
 INVOICE = {"type": "object", "properties": {"amount": {"type": "integer"}}}
+NOTE = """The **mail team** owns this. Reach it at [the rota](https://wiki.example.org/mail).
+
+1. Look at the relay: `systemctl status relay`.
+2. If it is down, pause the queue and write to the channel *mail*.
+3. When it is back, resume the queue and run the procedure below.
+
+| Symptom | Cause |
+|---|---|
+| `SmtpTimeout` | the relay is overloaded |
+| `SmtpAuth` | the password has changed |
+"""
 SCHEMAS = {"1.0": INVOICE, "1.1": {**INVOICE, "required": ["amount"]}}
 
 
@@ -37,7 +48,22 @@ def furnish(page: Page, root: str) -> None:
     for version, invoice in SCHEMAS.items():
         body = {"args_schema": {"type": "array", "prefixItems": [invoice]}}
         send("PUT", f"admin/schemas/{TYPE}/{version}", body)
+    _runbooks(send)
     _by_hand(page)
+
+
+def _runbooks(send: Any) -> None:
+    """Write notes and a procedure, and change a queue twice for its history."""
+    for place in ("queue/mail", "alert/queue_without_worker", "alert/error_rate"):
+        send("PUT", f"admin/attention/notes/{place}", {"text": NOTE})
+    send("PUT", "admin/attention/procedures/retry-mail", {
+        "about": "queue", "subject": "mail", "action": "retry", "rate": 500,
+        "filter": {"queue": "{subject}", "state": "discarded"},
+        "description": "Retries the mails that died in an outage of the relay.",
+    })  # fmt: skip
+    for attempts, timeout_ms in ((3, 30_000), (5, 60_000)):
+        config = {"default_timeout_ms": timeout_ms, "default_retry": {"max_attempts": attempts}}
+        send("PUT", "queues/mail/config", config)
 
 
 def _jobs(send: Any) -> None:
