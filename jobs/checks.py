@@ -12,6 +12,7 @@ from jobs.domain.access import peers
 from jobs.domain.access.hashers import HASHERS, without_argon2
 from jobs.domain.outcome.retention import parse_age
 from ojs_tasks.checks import REMOTE_KEYS, unknown
+from ojs_tasks.tracing import HANDLERS
 
 TRANSPORT = "jobs.api.transport.Transport"
 MAY_BE_ZERO = {  # without bound
@@ -53,6 +54,9 @@ def check_settings(**_options: Any) -> list[CheckMessage]:
     if conf().default_on_exhaustion not in {"discard", "dead_letter"}:
         wrong = f"OJS['DEFAULT_ON_EXHAUSTION'] is {conf().default_on_exhaustion!r}"
         found.append(Error(f"{wrong}: use discard or dead_letter", id="ojs.E023"))
+    if conf().trace_handlers not in HANDLERS:
+        wrong = f"OJS['TRACE_HANDLERS'] is {conf().trace_handlers!r}"
+        found.append(Error(f"{wrong}: use {' or '.join(HANDLERS)}", id="ojs.E027"))
     sample: object = conf().log_sample
     if not isinstance(sample, int | float) or not 0 <= sample <= 1:
         wrong = f"OJS['LOG_SAMPLE'] is {sample!r}"

@@ -71,6 +71,7 @@ class Conf:
     strict_attributes: bool = False  # refuses unknown attributes instead of storing them
     meta_reject_newlines: bool = False
     trace_inject: bool = True  # adds the request's trace context to the meta of its jobs
+    trace_handlers: str = "link"  # spans of attempts; or "child", of the producer's span
     stamp_request_id: bool = False  # adds its id, too: as `request_id`
     gather_enqueues: bool = True  # of concurrent threads, where connections are kept
     lean_entry: bool = True  # hot operations skip Django's request handler

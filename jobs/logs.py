@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple, TextIO
 
 import orjson
 
+from ojs_tasks.tracing import current_ids
+
 OURS: Final = "ojs"  # above all loggers of these apps
 STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {
     "message", "asctime", "taskName",
@@ -120,7 +122,11 @@ def head_of(record: logging.LogRecord) -> Head:
 
 
 def extra_of(record: logging.LogRecord) -> dict[str, Any]:
-    return {name: value for name, value in record.__dict__.items() if name not in STANDARD}
+    """Return the facts of a record, with the current span unless it names a trace."""
+    facts = {name: value for name, value in record.__dict__.items() if name not in STANDARD}
+    if "trace_id" not in facts and (ids := current_ids()):
+        facts["trace_id"], facts["span_id"] = ids
+    return facts
 
 
 def _facts(facts: Mapping[str, Any]) -> str:

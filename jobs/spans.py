@@ -1,35 +1,42 @@
-"""Spans of OpenTelemetry, if its API is installed and configured. Spec: contract 32.2.
+"""Spans of OpenTelemetry of the server: requests, enqueues and loops. Spec: contract 32.2.
 
 Without the package the decorated functions stay unchanged. Without a provider a call checks for one
-and goes on. This module exports nothing: the operator's SDK does.
+and goes on. Spans of attempts, and all that workers need, are in ojs_tasks/tracing.py.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from functools import lru_cache, wraps
-from inspect import iscoroutinefunction
-from time import monotonic, time_ns
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
+from functools import wraps
+from time import time_ns
+from typing import Any, Final, TypeVar, cast
 
 from jobs.conf import conf
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.enqueue.draft import JobDraft
 from jobs.domain.errors import OJSError
 from jobs.domain.job import Job
-from jobs.domain.states import State, state_of
-from jobs.domain.wire import jsonio
+from jobs.domain.states import state_of
+from ojs_tasks import tracing
+from ojs_tasks.tracing import IS_THERE, are_made, fail, tracer
 
-try:
+with suppress(ImportError):  # then IS_THERE is False
     from opentelemetry import trace
     from opentelemetry.context import Context
-    from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer
-    from opentelemetry.trace.propagation import tracecontext
-except ImportError:
-    IS_THERE = False
-else:
-    IS_THERE = True
+    from opentelemetry.trace import Span, SpanKind, Tracer
+
+__all__ = [
+    "answered", "are_made", "consuming", "producing", "serving", "traced_loop", "with_current",
+    "within",
+]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+CHILD: Final = "child"  # of the setting TRACE_HANDLERS
+FIRST_FAILURE: Final = 500  # of HTTP statuses: a refusal is no failure of the server
+NOTHING: Final[AbstractContextManager[Any]] = nullcontext()
+
+consuming = tracing.consuming(lambda: conf().trace_handlers == CHILD)
 
 
 def producing(enqueue: Function) -> Function:
@@ -42,17 +49,17 @@ def producing(enqueue: Function) -> Function:
 
     @wraps(enqueue)
     def traced(drafts: Sequence[JobDraft], caller: Caller = SYSTEM) -> Any:
-        tracer = _tracer()
-        if tracer is None:
+        active = tracer()
+        if active is None:
             return enqueue(drafts, caller)
-        spans = [_produced(tracer, draft, caller) for draft in drafts]
+        spans = [_produced(active, draft, caller) for draft in drafts]
         try:
             outcomes = enqueue(drafts, caller)
             for span, outcome in zip(spans, outcomes, strict=True):
                 _record_outcome(span, outcome)
         except BaseException as problem:
             for span in spans:
-                _fail(span, type(problem).__name__)
+                fail(span, type(problem).__name__)
             raise
         finally:
             for span in spans:
@@ -62,40 +69,49 @@ def producing(enqueue: Function) -> Function:
     return cast(Function, traced)
 
 
-def are_made() -> bool:
-    """Return whether calls make spans."""
-    return IS_THERE and _tracer() is not None
+def serving(meta: Mapping[str, Any], method: str) -> "Span | None":
+    """Begin the span of a request with this WSGI environ; None if no spans are made.
 
-
-def consuming(execute: Function) -> Function:
-    """Run an attempt in a span `{queue} process`, linked to the job's producer.
-
-    `execute` is a function or a coroutine function; its first argument is the job's context.
+    It is a child of the span that the request's headers name.
     """
-    if not IS_THERE:
-        return execute
+    active = tracer()
+    if active is None:
+        return None
+    brought = {name: meta.get(f"HTTP_{name.upper()}") for name in tracing.TRACE}
+    facts = {
+        "http.request.method": method,
+        "url.path": str(meta.get("PATH_INFO", "")),
+        "url.scheme": str(meta.get("wsgi.url_scheme", "http")),
+    }
+    return active.start_span(method, tracing.extracted(brought), SpanKind.SERVER, facts)
 
-    if iscoroutinefunction(execute):
 
-        @wraps(execute)
-        async def traced_async(context: Any, *arguments: Any) -> Any:
-            tracer = _tracer()
-            if tracer is None:
-                return await execute(context, *arguments)
-            with _consumed(tracer, context) as span:
-                return _record_end(span, await execute(context, *arguments))
+def within(span: "Span | None") -> AbstractContextManager[Any]:
+    """Make a span of `serving` the current span of a block, which does not end it."""
+    if span is None:
+        return NOTHING
+    return trace.use_span(span, record_exception=False, set_status_on_exception=False)
 
-        return cast(Function, traced_async)
 
-    @wraps(execute)
-    def traced(context: Any, *arguments: Any) -> Any:
-        tracer = _tracer()
-        if tracer is None:
-            return execute(context, *arguments)
-        with _consumed(tracer, context) as span:
-            return _record_end(span, execute(context, *arguments))
+def answered(span: "Span", method: str, route: str, status: int) -> None:
+    """End the span of a request; `route` is the pattern of its URL, without values."""
+    span.update_name(f"{method} {route}")
+    span.set_attribute("http.route", route)
+    span.set_attribute("http.response.status_code", status)
+    if status >= FIRST_FAILURE:
+        fail(span, str(status))
+    span.end()
 
-    return cast(Function, traced)
+
+def with_current(caller: Caller) -> Caller:
+    """Return the caller with the current span as trace context, unless the request brought one.
+
+    For jobs of later steps, which no request stores.
+    """
+    stamps = caller.stamps or {}
+    if "traceparent" in stamps or not (conf().trace_inject and are_made()):
+        return caller
+    return replace(caller, stamps={**stamps, **tracing.carrier()} or None)
 
 
 def traced_loop(name: str, run: Callable[[], int]) -> Callable[[], int]:
@@ -104,19 +120,19 @@ def traced_loop(name: str, run: Callable[[], int]) -> Callable[[], int]:
         return run
 
     def traced() -> int:
-        tracer = _tracer()
-        if tracer is None:
+        active = tracer()
+        if active is None:
             return run()
         began = time_ns()
         try:
             rows = run()
         except Exception as problem:
-            span = _loop_span(tracer, name, began)
-            _fail(span, type(problem).__name__)
+            span = _loop_span(active, name, began)
+            fail(span, type(problem).__name__)
             span.end()
             raise
         if rows:
-            span = _loop_span(tracer, name, began)
+            span = _loop_span(active, name, began)
             span.set_attribute("ojs.loop.rows", rows)
             span.end()
         return rows
@@ -124,104 +140,25 @@ def traced_loop(name: str, run: Callable[[], int]) -> Callable[[], int]:
     return traced
 
 
-def _tracer() -> "Tracer | None":
-    """Return the tracer, None if none is configured."""
-    return _tracer_at(int(monotonic()))
-
-
-@lru_cache(maxsize=1)
-def _tracer_at(second: int) -> "Tracer | None":
-    """Check once a second: without a tracer, each check reads the environment."""
-    provider = trace.get_tracer_provider()
-    return None if isinstance(provider, trace.ProxyTracerProvider) else _tracer_of(provider)
-
-
-@lru_cache(maxsize=1)
-def _tracer_of(provider: Any) -> "Tracer":
-    return trace.get_tracer("ojs", tracer_provider=provider)
-
-
-def _facts(job: JobDraft | Job, operation: str) -> dict[str, Any]:
-    return {
-        "messaging.system": "ojs",
-        "messaging.operation.type": operation,
-        "messaging.destination.name": job.queue,
-        "ojs.job.type": job.type,
-    }
-
-
-def _produced(tracer: "Tracer", draft: JobDraft, caller: Caller) -> "Span":
-    """Begin the span of a draft: a child of the current span, else of the draft's trace context."""
+def _produced(active: "Tracer", draft: JobDraft, caller: Caller) -> "Span":
     brought = {**(caller.stamps or {}), **draft.meta}
-    is_inside = trace.get_current_span().get_span_context().is_valid
-    parent = None if is_inside else _extracted(brought)
-    span = tracer.start_span(
-        f"{draft.queue} enqueue", parent, SpanKind.PRODUCER, _facts(draft, "send")
-    )
+    span = tracing.start_producing(active, draft.queue, draft.type, brought)
     if "traceparent" not in brought and conf().trace_inject:
-        carrier: dict[str, str] = {}
-        w3c = tracecontext.TraceContextTextMapPropagator()
-        w3c.inject(carrier, trace.set_span_in_context(span))
-        draft.meta = {**draft.meta, **carrier}
+        draft.meta = {**draft.meta, **tracing.injected(span)}
     return span
-
-
-def _consumed(tracer: "Tracer", context: Any) -> "AbstractContextManager[Span]":
-    """Begin the span of an attempt, which is the current one in the block."""
-    job: Job = context.job
-    facts = _facts(job, "process") | {
-        "ojs.job.id": job.id,
-        "ojs.job.attempt": job.attempt,
-        "ojs.job.state": State.ACTIVE.value,
-        "ojs.worker.id": context.worker_id,
-    }
-    return tracer.start_as_current_span(
-        f"{job.queue} process", Context(), SpanKind.CONSUMER, facts, _links(job),
-        record_exception=False, set_status_on_exception=False,
-    )  # fmt: skip
-
-
-def _record_end(span: "Span", outcome: Any) -> Any:
-    error = getattr(outcome, "error", None)  # of a Nack
-    if error:
-        _fail(span, error["type"])
-    else:
-        span.set_attribute("ojs.job.state", State.COMPLETED.value)
-    return outcome
 
 
 def _record_outcome(span: "Span", outcome: Job | OJSError | None) -> None:
     if isinstance(outcome, OJSError):
-        _fail(span, outcome.code)
+        fail(span, outcome.code)
     elif outcome is not None:  # else dropped
+        span.set_attribute("messaging.message.id", outcome.id)
         span.set_attribute("ojs.job.id", outcome.id)
         span.set_attribute("ojs.job.attempt", outcome.attempt)
         span.set_attribute("ojs.job.state", state_of(outcome.state).value)
 
 
-def _fail(span: "Span", kind: str) -> None:
-    """Record a failure without its message, which may quote an argument."""
-    span.set_attribute("error.type", kind)
-    span.set_status(Status(StatusCode.ERROR))
-
-
-def _links(job: Job) -> "list[Link]":
-    meta = jsonio.loads(job.meta.encode() if isinstance(job.meta, str) else job.meta)
-    found = trace.get_current_span(_extracted(meta)).get_span_context()
-    return [Link(found)] if found.is_valid else []
-
-
-def _extracted(meta: Any) -> "Context":
-    """Return the trace context of a job's meta, an empty one if it has none."""
-    brought = {
-        name: meta[name]
-        for name in ("traceparent", "tracestate")
-        if isinstance(meta.get(name), str)
-    }
-    return tracecontext.TraceContextTextMapPropagator().extract(brought, Context())
-
-
-def _loop_span(tracer: "Tracer", name: str, began: int) -> "Span":
-    return tracer.start_span(
+def _loop_span(active: "Tracer", name: str, began: int) -> "Span":
+    return active.start_span(
         f"loop {name}", Context(), SpanKind.INTERNAL, {"ojs.loop.name": name}, start_time=began
     )

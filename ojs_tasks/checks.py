@@ -52,6 +52,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
 # the keys of the setting `OJS` that a project without our other apps has
 REMOTE_KEYS: Final = (
     "SERVER", "API_KEY", "TIMEOUT", "RETRIES", "CA", "ALLOW_HTTP", "ENQUEUE_ON_COMMIT",
+    "TRACE_HANDLERS",
     "SHUTDOWN_GRACE_MS", "EXECUTION_MIDDLEWARE", "PROJECT", *SETTINGS,
 )  # fmt: skip
 FOLDER: Final = Path(__file__).resolve().parents[1]  # of all our packages

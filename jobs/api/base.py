@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.schemas.inspectors import DefaultSchema
 from rest_framework.views import APIView
 
+from jobs import spans
 from jobs.api.access.access import OPEN, Principal, authenticate
 from jobs.api.access.limiter import Allowance, limits_requests
 from jobs.api.mount import API, mount_of
@@ -80,6 +81,13 @@ class OJSView(APIView):
     http: HttpRequest  # Django's own; DRF's takes a detour for each attribute
     allowance: Allowance
     answer_headers: dict[str, str]  # headers that services add to the answer
+    span: Any = None  # of the request, which `complete` ends; None: no spans are made
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """Answer within the span of the request, for DRF."""
+        self.span = spans.serving(request.META, request.method or "")
+        with spans.within(self.span):
+            return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Run the product's checks instead of all of DRF's."""
@@ -243,13 +251,19 @@ class OJSView(APIView):
         """Complete the answer for DRF."""
         match = self.http.resolver_match
         route = (match and match.url_name) or "unknown"
-        return self.complete(response, request.method or "", route)
+        pattern = match.route if match else ""
+        return self.complete(response, request.method or "", route, pattern)
 
-    def complete(self, answer: Answer, method: str, route: str) -> Answer:
-        """Add the headers that every answer has, and count the request by its route's name."""
+    def complete(self, answer: Answer, method: str, route: str, pattern: str) -> Answer:
+        """Add the headers that every answer has, and count the request by its route's name.
+
+        `pattern` is the route's path without values, for the span.
+        """
         answer.choose_media_type(self.http)
         stamp(answer, self.identity, self.allowance.headers() | self.answer_headers)
         observe_request(method, route, answer.status_code, perf_counter() - self.began)
+        if self.span is not None:
+            spans.answered(self.span, method, f"/{pattern}", answer.status_code)
         return answer
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:

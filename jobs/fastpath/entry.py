@@ -15,6 +15,7 @@ from django.http import QueryDict
 from django.urls import Resolver404, resolve
 from django.utils.log import log_response
 
+from jobs import spans
 from jobs.api import transport
 from jobs.api.base import OJSView
 from jobs.api.jobs.jobs import JobCollection
@@ -61,6 +62,7 @@ class Route:
     view: type[OJSView]
     options: Mapping[str, Any]
     name: str
+    pattern: str  # its path without values
     handler: str
     is_later: bool  # the handler may answer later
 
@@ -146,7 +148,9 @@ def _route(method: str, path: str) -> Route:
     name, soon = method.lower(), f"{method.lower()}_soon"
     is_later = hasattr(func.view_class, soon)
     handler = soon if is_later else name
-    return Route(func.view_class, func.view_initkwargs, found.url_name or "", handler, is_later)
+    return Route(
+        func.view_class, func.view_initkwargs, found.url_name or "", found.route, handler, is_later
+    )
 
 
 def _answered(
@@ -157,17 +161,21 @@ def _answered(
 ) -> Answer | Waiting:
     view = route.view(**route.options)
     view.begin(request)
+    view.span = spans.serving(request.META, request.method)
 
     def completed(outcome: "Callable[[], Answer]") -> Answer:  # quoted: evaluated at each call
-        try:
-            answer = outcome()
-        except Exception as problem:  # the view knows all kinds
-            answer = view.handle_exception(problem)
-        return _logged(view.complete(answer, request.method, route.name), request)
+        with spans.within(view.span):
+            try:
+                answer = outcome()
+            except Exception as problem:  # the view knows all kinds
+                answer = view.handle_exception(problem)
+            answer = view.complete(answer, request.method, route.name, route.pattern)
+            return _logged(answer, request)
 
     def begin() -> Any:
-        view.check(request.method)
-        return getattr(view, route.handler)(request, **given)
+        with spans.within(view.span):
+            view.check(request.method)
+            return getattr(view, route.handler)(request, **given)
 
     if not route.is_later:
         return completed(begin)

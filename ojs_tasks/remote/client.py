@@ -15,6 +15,7 @@ from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
+from ojs_tasks import tracing
 from ojs_tasks.exceptions import NoServer
 from ojs_tasks.remote.exchange import (
     Call,
@@ -189,6 +190,7 @@ class Client:
             "method": call.method,
             "url": f"{self._settings.address}{path}",
             "content": call.body,
+            "headers": tracing.carrier(),
             "timeout": httpx.Timeout(limit_s, connect=min(CONNECT_S, limit_s)),
         }
 

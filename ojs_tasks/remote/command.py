@@ -7,8 +7,10 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any, Final
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError
 
+from ojs_tasks import telemetry, tracing
 from ojs_tasks.exceptions import NoServer
 from ojs_tasks.registry import MODULE, discover, handled_queues, handlers
 from ojs_tasks.server import settings, settings_of_server
@@ -51,9 +53,18 @@ def add_server(parser: ArgumentParser) -> None:
 def run(options: Mapping[str, Any]) -> int:
     """Run the parent, or with `--child` one worker process. Returns an exit code."""
     _show_log_lines()
+    configure_tracing()
     try:
         return _run_child(options) if options["child"] else _run_pool(options)
     except NoServer as problem:
+        raise CommandError(str(problem)) from None
+
+
+def configure_tracing() -> None:
+    """Configure traces by the variables of OpenTelemetry. Raises CommandError for a wrong one."""
+    try:
+        telemetry.configure()
+    except ImproperlyConfigured as problem:
         raise CommandError(str(problem)) from None
 
 
@@ -84,6 +95,7 @@ def _run_child(options: Mapping[str, Any]) -> int:
     discover()
     code = run_child(_config(options, new_worker_id()), _settings(options))
     sys.stdout.flush()
+    tracing.flush()
     # stuck threads must not keep the process
     os._exit(code)
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from ojs_tasks import tracing
 from ojs_tasks.exceptions import UncommittedJob
 from ojs_tasks.flows import WorkflowSnapshot
 from ojs_tasks.ids import new_id
@@ -45,11 +46,11 @@ class RemoteServer:
         With ENQUEUE_ON_COMMIT in a transaction the jobs are sent after its commit. Until then their
         state is `uncommitted`.
         """
-        named = _named(drafts)
-        if self._settings.enqueue_on_commit and is_in_transaction():
-            defer(Deferred((one["id"] for one in named), lambda: self._enqueue(named)))
-            return [of_draft(draft, UNCOMMITTED) for draft in named]
-        return self._enqueue(named)
+        with tracing.sending(_named(drafts)) as named:
+            if self._settings.enqueue_on_commit and is_in_transaction():
+                defer(Deferred((one["id"] for one in named), lambda: self._enqueue(named)))
+                return [of_draft(draft, UNCOMMITTED) for draft in named]
+            return self._enqueue(named)
 
     async def aenqueue(self, drafts: Sequence[Draft]) -> list[Snapshot | None]:
         """Store jobs as `enqueue` does."""
@@ -57,8 +58,9 @@ class RemoteServer:
             from asgiref.sync import sync_to_async  # noqa: PLC0415 - optional, as Django is
 
             return await sync_to_async(self.enqueue)(drafts)
-        script = operations.enqueue(_named(drafts), self._settings.retries)
-        return await self._client.arun(script)
+        with tracing.sending(_named(drafts)) as named:
+            script = operations.enqueue(named, self._settings.retries)
+            return await self._client.arun(script)
 
     def read(self, job_id: str) -> Snapshot:
         """Return the present state of a job. Raises JobNotFound."""

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from ojs_tasks.exceptions import NoServer
 from ojs_tasks.remote.key import ApiKey
+from ojs_tasks.tracing import HANDLERS
 
 TIMEOUT_S: Final = 10.0
 RETRIES: Final = 3
@@ -25,6 +26,7 @@ class RemoteSettings:
     retries: int = RETRIES  # after the first try
     ca: str | None = None  # a file of certificates; null: those of the package certifi
     enqueue_on_commit: bool = False
+    trace_handlers: str = "link"  # spans of attempts; or "child", of the producer's span
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -38,6 +40,7 @@ class RemoteSettings:
                 int(_number(options, "RETRIES", RETRIES, least=0, most=MAX_RETRIES)),
                 None if options.get("CA") is None else str(options["CA"]),
                 bool(options.get("ENQUEUE_ON_COMMIT", False)),
+                _choice(options, "TRACE_HANDLERS", HANDLERS),
             )
         except (TypeError, ValueError) as problem:
             raise NoServer(str(problem)) from None
@@ -72,6 +75,13 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _choice(options: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> str:
+    value = options.get(name, choices[0])
+    if value not in choices:
+        raise ValueError(f"OJS[{name!r}] is {value!r}: use one of {', '.join(choices)}")
+    return str(value)
 
 
 def _number(

@@ -5,6 +5,7 @@ import secrets
 import signal
 from signal import SIGCONT, SIGINT, SIGTERM, SIGTSTP
 
+from ojs_tasks import tracing
 from ojs_tasks.remote.answers import RemoteAnswers, RemoteReturns
 from ojs_tasks.remote.claims import RemoteClaims
 from ojs_tasks.remote.client import Client
@@ -27,7 +28,9 @@ class RemoteWorker:
         client = Client(settings)
         calls = WorkerCalls(client)
         answers = RemoteAnswers(calls)
-        self._engine = Engine(config, Acker(answers), Waits(), Execution())
+        is_child = settings.trace_handlers == "child"
+        execution = Execution(around=tracing.consuming(lambda: is_child))
+        self._engine = Engine(config, Acker(answers), Waits(), execution)
         self._returns = RemoteReturns(config.worker_id, self._engine.in_flight, answers)
         self._heart = RemoteHeart(config, self._engine, calls)
         reports = RemoteReports(client, settings.retries)

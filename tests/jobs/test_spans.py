@@ -1,6 +1,7 @@
 """Spans of jobs and loops, with the OpenTelemetry SDK. Spec: contract 32.2."""
 
 import asyncio
+import logging
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,8 +10,7 @@ from typing import Any
 import orjson
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id
 
@@ -19,22 +19,29 @@ from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.errors import OJSError
 from jobs.extensions import Loop
+from jobs.logs import TextFormatter
 from jobs.loops import LoopRunner
+from jobs.models import Later
+from jobs.queries import ago
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.enqueue.enqueue_each import enqueue_each
-from jobs.services.outcome.nack import Nack
+from jobs.services.outcome.nack import Nack, nack
+from jobs.services.outcome.promote import promote
 from jobs.services.read.show import show
 from jobs.worker.execution import EXECUTION
+from ojs_project.logs import JsonFormatter
 from ojs_tasks import Context
 from ojs_tasks.worker.chain import Steps
 from tests.conftest import ROOT
 from tests.factories import DraftFactory, JobFactory
 from tests.processes import until
 from tests.spec import spec
+from tests.tracing import in_memory, parent_of, traceparent
 
 pytestmark = pytest.mark.usefixtures("store")
 
+ORIGIN = "00-11111111111111111111111111111111-2222222222222222-01"
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 HIDDEN = "do-not-tell-this"
 Exported = InMemorySpanExporter
@@ -43,27 +50,8 @@ Exported = InMemorySpanExporter
 @pytest.fixture
 def exported(monkeypatch: pytest.MonkeyPatch) -> Iterator[Exported]:
     """Configure a provider for this test and return its exporter."""
-    exporter, provider = InMemorySpanExporter(), TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
-    spans._tracer_at.cache_clear()
-    yield exporter
-    spans._tracer_at.cache_clear()
-
-
-def parent_of(span: ReadableSpan) -> str | None:
-    """Return the traceparent of the parent span."""
-    found = span.parent
-    if found is None:
-        return None
-    return f"00-{format_trace_id(found.trace_id)}-{format_span_id(found.span_id)}-01"
-
-
-def traceparent(span: ReadableSpan) -> str:
-    """Return the traceparent of a span."""
-    found = span.get_span_context()
-    assert found is not None
-    return f"00-{format_trace_id(found.trace_id)}-{format_span_id(found.span_id)}-01"
+    with in_memory(monkeypatch) as exporter:
+        yield exporter
 
 
 def meta_of(job_id: str) -> dict[str, Any]:
@@ -85,8 +73,10 @@ def test_an_enqueued_job_has_a_span_that_it_names(exported: Exported) -> None:
     assert (span.name, span.kind) == ("mail enqueue", SpanKind.PRODUCER)
     assert span.attributes == {
         "messaging.system": "ojs",
+        "messaging.operation.name": "enqueue",
         "messaging.operation.type": "send",
         "messaging.destination.name": "mail",
+        "messaging.message.id": job.id,
         "ojs.job.type": "mail.send",
         "ojs.job.id": job.id,
         "ojs.job.attempt": 0,
@@ -176,14 +166,83 @@ def test_an_attempt_is_linked_to_its_producer_and_no_child(exported: Exported) -
     assert seen == [span.context.span_id]  # the handler runs inside the span
     assert span.attributes == {
         "messaging.system": "ojs",
+        "messaging.operation.name": "process",
         "messaging.operation.type": "process",
         "messaging.destination.name": "mail",
+        "messaging.message.id": job.id,
         "ojs.job.type": "mail.send",
         "ojs.job.id": job.id,
         "ojs.job.attempt": 1,
         "ojs.job.state": "completed",
         "ojs.worker.id": "w1",
     }
+
+
+@spec("contract 32.2")
+def test_a_first_attempt_is_a_child_of_its_producer_where_asked_for(
+    exported: Exported, settings: Any
+) -> None:
+    settings.OJS = {**settings.OJS, "TRACE_HANDLERS": "child"}
+    JobFactory.create(type="mail.send", queue="mail", meta={"traceparent": PARENT})
+    exported.clear()
+
+    run_one(lambda _: None)
+
+    (span,) = exported.get_finished_spans()
+    assert (parent_of(span), span.links) == (PARENT, ())
+
+
+@spec("contract 32.2")
+def test_a_retry_has_a_trace_of_its_own_linked_to_the_producer(
+    exported: Exported, settings: Any
+) -> None:
+    settings.OJS = {**settings.OJS, "TRACE_HANDLERS": "child"}
+    job = JobFactory.create(queue="mail", meta={"traceparent": PARENT})
+    (claimed,) = fetch(FetchRequest(("mail",), worker_id="w1")).jobs
+    nack([Nack(job.id, requeue=False, error={"type": "a", "message": "b"})])
+    Later.objects.update(due_at=ago(1_000))
+    promote()
+    exported.clear()
+
+    run_one(lambda _: None)
+
+    (span,) = exported.get_finished_spans()
+    assert span.attributes is not None
+    assert (claimed.attempt, span.attributes["ojs.job.attempt"], span.parent) == (1, 2, None)
+    assert [format_span_id(link.context.span_id) for link in span.links] == [PARENT[36:52]]
+
+
+@spec("contract 32.2")
+def test_an_attempt_of_a_step_is_linked_to_the_request_of_its_workflow(exported: Exported) -> None:
+    meta = {"traceparent": PARENT, "ojs.workflow.trace_origin": ORIGIN}
+    JobFactory.create(queue="mail", meta=meta)
+    exported.clear()
+
+    run_one(lambda _: None)
+
+    (span,) = exported.get_finished_spans()
+    links = [format_span_id(link.context.span_id) for link in span.links]
+    assert links == [PARENT[36:52], ORIGIN[36:52]]
+
+
+@spec("contract 32.5")
+def test_lines_within_a_span_name_its_trace(exported: Exported) -> None:
+    tracer = trace.get_tracer_provider().get_tracer("host")
+    record = logging.makeLogRecord({"msg": "hello", "name": "shop", "levelno": logging.INFO})
+    own = logging.makeLogRecord({**record.__dict__, "trace_id": "a", "span_id": "b"})
+    with tracer.start_as_current_span("request") as span:
+        line = orjson.loads(JsonFormatter().format(record))
+        text = TextFormatter().format(record)
+        kept = orjson.loads(JsonFormatter().format(own))
+    outside = orjson.loads(JsonFormatter().format(record))
+
+    found = span.get_span_context()
+    assert line["trace.trace_id"] == format_trace_id(found.trace_id)
+    assert line["trace.span_id"] == format_span_id(found.span_id)
+    assert f"span_id={format_span_id(found.span_id)}" in text
+    assert kept["trace.trace_id"] == "a"
+    assert "trace.trace_id" not in outside
+    assert len(exported.get_finished_spans()) == 1
 
 
 @spec("contract 32.2")

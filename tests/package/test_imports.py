@@ -28,6 +28,8 @@ OPTIONAL = {
     "jobs/domain/access/hashers.py": "argon2-cffi",
     "jobs/spans.py": "opentelemetry-api",
     "ojs_tasks/backends/compat.py": "django-tasks",  # where Django has no framework of its own
+    "ojs_tasks/telemetry.py": "opentelemetry-sdk",
+    "ojs_tasks/tracing.py": "opentelemetry-api",
     "ojs_tasks/pytest_plugin.py": "pytest",  # which loads it
     "scheduling/domain/yaml_text.py": "pyyaml",
 }

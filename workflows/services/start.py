@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from jobs import spans
 from jobs.database import atomic
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.enqueue.draft import JobDraft
@@ -41,7 +42,7 @@ def start(plan: Plan, caller: Caller = SYSTEM) -> str:
     `enqueue` does, or if steps name another tenant; then nothing was stored.
     """
     inherit(plan, caller)
-    caller = originated(caller)
+    caller = originated(spans.with_current(caller))
     require_accepted(list(plan.drafts()), caller)
     flows = list(_flows(_Flow(new_id(), plan, runs=True)))
     first = [

@@ -21,9 +21,10 @@ from jobs.services.record.log import LOOP as LOG
 from jobs.worker.config import WorkerConfig
 from jobs.worker.process import WorkerProcess
 from jobs.worker.schedules import start_reconciling
+from ojs_tasks import tracing
 from ojs_tasks.context import current_job
 from ojs_tasks.registry import discover, handled_queues
-from ojs_tasks.remote.command import add_server
+from ojs_tasks.remote.command import add_server, configure_tracing
 from ojs_tasks.remote.command import run as run_remote
 from ojs_tasks.worker.parent import run_parent
 from ojs_tasks.worker.signals import answer
@@ -75,6 +76,7 @@ class Command(BaseCommand):
             _require_remote(options)
             sys.exit(run_remote(options))
         logs.use_fallback_for_all(_running_job)
+        configure_tracing()
         bypass_pooler()
         if options["child"]:
             sys.exit(_run_child(options))
@@ -167,5 +169,6 @@ def _run_child(options: dict[str, Any]) -> int:
     answer({SIGTERM: directives.terminate, SIGTSTP: directives.quiet, SIGCONT: directives.resume})
     code = process.run()
     sys.stdout.flush()
+    tracing.flush()
     # stuck threads must not keep the process
     os._exit(code)

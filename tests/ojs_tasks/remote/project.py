@@ -31,6 +31,7 @@ OJS = {
     "SERVER": os.environ.get("HOST_SERVER", ""),
     "API_KEY": Path(os.environ["HOST_KEY_FILE"]),
     "SHUTDOWN_GRACE_MS": int(os.environ.get("HOST_GRACE_MS", "20000")),
+    "TRACE_HANDLERS": os.environ.get("HOST_TRACE_HANDLERS", "link"),
     "EXECUTION_MIDDLEWARE": ["shop.around.counted"],
 }
 """,
