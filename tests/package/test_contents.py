@@ -28,7 +28,8 @@ def test_the_wheel_names_its_extras_and_its_command(wheel: Path) -> None:
         scripts = opened.read(f"{info}/entry_points.txt").decode()
 
     extras = {
-        "all", "codecs", "console", "dev", "docs", "embedded", "federation", "server", "tasks",
+        "all", "codecs", "console", "dev", "docs", "embedded", "federation", "otel", "server",
+        "tasks",
     }  # fmt: skip
     assert set(facts.get_all("Provides-Extra", [])) == extras
     assert "ojs-server = ojs_project.__main__:main" in scripts
