@@ -106,6 +106,7 @@ def decode_suspension(job_id: str, body: Mapping[str, Any]) -> Suspension:
         tuple(dict.fromkeys(check_name("signals", one) for one in signals)),
         members.worker_id(body),
         members.integer(body, "attempt", low=1, high=MAX_INT),
+        None if body.get("started_at") is None else parse_time(body["started_at"], "started_at"),
     )
 
 

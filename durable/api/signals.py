@@ -43,6 +43,10 @@ SUSPEND = obj(
             "signals": array(NAME, maxItems=codec.MAX_SIGNALS),
             "worker_id": WORKER_ID,
             "attempt": integer(1),
+            "started_at": {
+                **TIME,
+                "description": "Start of the attempt, as FETCH returned it; compared when given",
+            },
         }
     ),
 )

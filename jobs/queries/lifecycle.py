@@ -31,7 +31,10 @@ def discard(batch: int) -> list[Discarded]:
 
 
 class Ended(NamedTuple):
-    """A job that was cancelled and the state code it left."""
+    """A job that was cancelled and the state code it left.
+
+    `has_checkpoint`: it may have a checkpoint, or a parent that waits for it.
+    """
 
     id: str
     previous: int
@@ -39,6 +42,7 @@ class Ended(NamedTuple):
     type: str
     tenant: str
     attempt: int
+    has_checkpoint: bool
 
 
 def cancel(
@@ -49,7 +53,7 @@ def cancel(
         "cancel",
         {"ids": list(ids), "actor": actor, "reason": reason, "watched": watched, "active": active},
     )
-    return [Ended(*row[:6]) for row in rows]
+    return [Ended(*row[:7]) for row in rows]
 
 
 def waiting(ids: Sequence[str]) -> list[str]:

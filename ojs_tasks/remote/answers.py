@@ -83,6 +83,8 @@ class RemoteAnswers:
             "step": one.step, "until": one.until.isoformat(), "signals": list(one.signals),
             "worker_id": one.worker_id, "attempt": one.attempt,
         }  # fmt: skip
+        if one.started_at is not None:
+            body["started_at"] = one.started_at.isoformat()
         try:
             self._calls.post(f"jobs/{quote(one.job_id, safe='')}/suspend", body)
         except ServerRefused as problem:

@@ -108,6 +108,7 @@ class Execution:
                 suspended.signals,
                 context.worker_id,
                 context.job.attempt,
+                context.job.started_at,
             )
         context.raised = problem
         outcome = self._outcome_of(problem, context)

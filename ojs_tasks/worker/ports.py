@@ -45,8 +45,9 @@ class Suspend(NamedTuple):
     """An attempt that ends without a failure, because its job waits; it is not counted.
 
     The job becomes available again at `until`, or when a signal of one of these names arrives.
-    `step` names the step that waits. `worker_id` and `attempt` are checked against the lease when
-    given.
+    `step` names the step that waits. `worker_id`, `attempt` and `started_at` are checked against
+    the lease when given. An attempt that continues has the number of the one before it, and perhaps
+    its worker. So `started_at` alone tells a repeated suspension from one of the present attempt.
     """
 
     job_id: str
@@ -55,6 +56,7 @@ class Suspend(NamedTuple):
     signals: tuple[str, ...] = ()
     worker_id: str | None = None
     attempt: int | None = None
+    started_at: datetime | None = None
 
 
 Outcome = Ack | Nack | Suspend

@@ -75,7 +75,7 @@ def _cancel_and_follow(
 def _transitions(ended: Sequence[queries.Ended]) -> list[Transition]:
     return [
         Transition(row.id, row.queue, row.type, row.tenant, row.previous,
-                   CODES[State.CANCELLED], row.attempt)
+                   CODES[State.CANCELLED], row.attempt, may_have_checkpoint=row.has_checkpoint)
         for row in ended
     ]  # fmt: skip
 
@@ -92,7 +92,7 @@ def cancel_waiting(ids: Sequence[str], actor: str, reason: str | None) -> list[s
         if not waiting:
             return cancelled
         ended = queries.cancel(waiting, actor, reason, watched=True, active=False)
-        children.cancelled(_transitions(ended))
+        children.cancelled([one for one in _transitions(ended) if one.may_have_checkpoint])
         cancelled += [row.id for row in ended]
         waiting = queries.waiting(waiting)
     raise Conflict("the jobs keep moving, try again", details={"job_ids": waiting[:10]})

@@ -18,6 +18,7 @@ def suspend(suspension: Suspension, *, by_worker: bool = True) -> bool:
             "id": suspension.job_id,
             "worker_id": suspension.worker_id,
             "attempt": suspension.attempt,
+            "started_at": suspension.started_at,
             "until": suspension.until,
             "step": suspension.step,
             "signals": list(suspension.signals),

@@ -38,7 +38,9 @@ WITH given AS MATERIALIZED (
            started_at = coalesce(e.started_at, j.started_at)
       FROM ended AS e WHERE j.id = e.id
     RETURNING j.id, j.queue, j.type, j.tenant, j.priority, j.attempt, e.state AS previous, e.worker_id,
-              CASE WHEN e.state <> 4 THEN -j.bytes END AS bytes
+              CASE WHEN e.state <> 4 THEN -j.bytes END AS bytes,
+              -- it may have a checkpoint or a parent
+              j.watched AND (j.attributes ? 'last_checkpoint' OR j.meta ? 'ojs.parent') AS marked
 ), listed AS (
     INSERT INTO ojs_finished (queue, kind, finished_at, id) SELECT queue, 7, now(), id FROM stored
 ), told AS (
@@ -50,7 +52,7 @@ WITH given AS MATERIALIZED (
       FROM stored
 /* kept */
 )
-SELECT s.id, s.previous, s.queue, s.type, s.tenant, s.attempt,
+SELECT s.id, s.previous, s.queue, s.type, s.tenant, s.attempt, s.marked,
        (SELECT ojs_release(array_agg(DISTINCT e.id), array_agg(DISTINCT m))
           FROM lease AS e CROSS JOIN LATERAL unnest(e.limits) AS m) AS freed
   FROM stored AS s

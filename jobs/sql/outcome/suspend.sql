@@ -1,6 +1,9 @@
 -- suspend: active -> scheduled without a failure, because the job waits for a time or a signal. The
 -- attempt is not counted: the next one has the same number, and keeps its progress. `until` is at
 -- least now.
+-- `started_at` is the start of the attempt, as a FETCH returned it, to the millisecond; null: not
+-- compared. The attempt that continues has the same number, so only its start tells a repeated request
+-- from one of the present attempt.
 -- `heard_ms`: the request came from its worker, a sign of life (see ojs_heard); null: it did not.
 -- Locks: the lease; then the locks of ojs_give_back and ojs_heard.
 WITH held AS MATERIALIZED (
@@ -8,6 +11,9 @@ WITH held AS MATERIALIZED (
      WHERE l.id = %(id)s::uuid
        AND (%(worker_id)s::text IS NULL OR l.worker_id IS NULL OR l.worker_id = %(worker_id)s::text)
        AND (%(attempt)s::int IS NULL OR l.attempt = %(attempt)s::int)
+       AND (%(started_at)s::timestamptz IS NULL
+            OR date_trunc('milliseconds', l.started_at)
+               = date_trunc('milliseconds', %(started_at)s::timestamptz))
        FOR UPDATE
 ), ended AS (
     DELETE FROM ojs_lease AS l USING held AS h WHERE l.id = h.id

@@ -17,7 +17,7 @@ from jobs.services.dispatch.explain import explain
 from jobs.services.read.show import show
 from tests.asserts import assert_state, assert_store_is_sound
 from tests.concurrency import at_once
-from tests.durable.api.test_checkpoints import fetched, save
+from tests.durable.api.test_checkpoints import fetched, post, save
 from tests.factories import JobFactory
 from tests.spec import spec
 
@@ -90,6 +90,26 @@ def test_repeated_suspension_leaves_the_wait_as_it_is(api: Client, active: str) 
     assert Wait.objects.values_list("step", "signals").get() == ("nap", ["approved"])
     assert send(api, active, "approved").json()["woken"] is True
     assert_state(State.AVAILABLE, active)
+
+
+@spec("contract 34.2")
+def test_suspension_that_comes_late_leaves_the_attempt_that_continues(
+    api: Client, active: str
+) -> None:
+    began = show(active).started_at
+    assert began is not None
+    facts = {"worker_id": "w1", "attempt": 1, "signals": ["approved"]}
+    first = suspend(api, active, until=hours(9), started_at=format_time(began), **facts)
+    send(api, active, "approved")
+    again = post(api, "workers/fetch", {"queues": ["default"], "worker_id": "w1"})
+    (job,) = again.json()["jobs"]
+
+    late = suspend(api, active, until=hours(9), started_at=format_time(began), **facts)
+
+    assert (first.status_code, job["attempt"], late.status_code) == (200, 1, 409)
+    assert_state(State.ACTIVE, active)
+    own = suspend(api, active, until=hours(9), started_at=job["started_at"], **facts)
+    assert own.status_code == 200
 
 
 @spec("contract 34.2")
