@@ -143,6 +143,14 @@ BODIES: dict[str, dict[str, Any]] = {
     "giveUpJobs": {"region": "us", "jobs": [CLAIM]},
     "adoptJobs": {},
     "forgetRegionCopies": {},
+    "restoreConfigVersion": {"confirm": True, "expected": "x"},
+    "putNote": {"text": "Call ada."},
+    "putProcedure": {
+        "about": "queue",
+        "subject": "mail",
+        "action": "retry",
+        "filter": {"queue": "mail"},
+    },
 }
 PATHS = {
     "name": "mail", "worker_id": "w1", "verb": "quiet", "key": "k1", "workflow_id": JOB_ID,
@@ -150,6 +158,7 @@ PATHS = {
     "finding_id": JOB_ID, "rule_id": "queue_late",
     "job_type": "mail.send", "version": "1.0",
     "type": "mail.send", "region_id": "eu", "federation_id": JOB_ID, "number": 1,
+    "change": 1, "about": "queue", "subject": "mail",
 }  # fmt: skip
 OPERATIONS = [
     pytest.param(method.upper(), path, built, id=built["operationId"])

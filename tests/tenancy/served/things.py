@@ -34,7 +34,8 @@ def nothings() -> Names:
         "job_id": new_id(),
         "workflow_id": new_id(), "subscription_id": f"sub_{new_id()}",
         "delivery_id": f"del_{new_id()}", "verb": "quiet", "federation_id": new_id(),
-        "finding_id": new_id(), "number": "9000000000",
+        "finding_id": new_id(), "number": "9000000000", "change": "9000000000",
+        "about": "queue", "subject": "no-queue",
     }  # fmt: skip
 
 
@@ -92,7 +93,7 @@ def make(mark: str = MARK, queue: str | None = None) -> list[Names]:
         "workflow_id": workflow.get("workflow", workflow)["id"],
         "subscription_id": subscription["id"], "delivery_id": delivery.id, "verb": "quiet",
         "federation_id": new_id(), "finding_id": finding.id,
-        "number": str(undo.pk),
+        "number": str(undo.pk), "change": str(undo.pk), "about": "queue", "subject": queue,
     }  # fmt: skip
     return [{**common, "job_id": job.id} for job in jobs]
 
