@@ -3,12 +3,15 @@
 -- Locks: none on shared rows.
 WITH flow AS (
     INSERT INTO ojs_workflow (id, root_id, parent_id, parent_step, parent_job_id, ends_with_parent,
-                              depth, kind, state, name, tenant, caller, callbacks, members, slots, open, created_at, started_at)
+                              depth, kind, state, name, tenant, caller, callbacks, members, slots,
+                              open, created_at, started_at)
     SELECT id, root_id, parent_id, parent_step, parent_job_id, coalesce(ends_with_parent, false),
-           depth, kind, state, name, tenant, caller, callbacks, members, slots, open, now(), CASE WHEN state = 1 THEN now() END
+           depth, kind, state, name, tenant, caller, callbacks, members, slots, open, now(),
+           CASE WHEN state = 1 THEN now() END
       FROM json_to_recordset(%(flows)s::json) AS f (
                id uuid, root_id uuid, parent_id uuid, parent_step int,
-               parent_job_id uuid, ends_with_parent boolean, depth smallint, kind smallint, state smallint, name text, tenant text, caller jsonb,
+               parent_job_id uuid, ends_with_parent boolean, depth smallint, kind smallint,
+               state smallint, name text, tenant text, caller jsonb,
                callbacks smallint[], members int, slots smallint, open int)
     RETURNING id, parent_id, state, name, tenant, members
 ), step AS (
