@@ -11,7 +11,9 @@ ARGS ?=
 DEV = --extra all --extra dev
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
-.PHONY: setup run demo-federation test test-long lint types licences dist deploy-check bench bench-against bench-console bench-scale screenshots fairness faults soak-durable lock \
+.PHONY: setup run demo-federation test test-long lint types licences dist deploy-check bench bench-against \
+	bench-console bench-scale screenshots fairness faults soak-durable drill-failover drill-failover-quick \
+	drill-restore drill-upgrade lock \
 	dev docs docs-serve clean
 
 setup: $(VENV)/.installed
@@ -112,6 +114,28 @@ faults: $(VENV)/.dev
 soak-durable: $(VENV)/.dev
 	$(BIN)/python -m bench.soak $(ARGS)
 
+# what a failover of PostgreSQL costs clients; needs packages of the system: docs/high-availability.md
+drill-failover: $(VENV)/.dev .drill-tools/.installed
+	$(BIN)/python -m bench.drills.failover $(ARGS)
+
+drill-failover-quick: $(VENV)/.dev .drill-tools/.installed
+	$(BIN)/python -m bench.drills.failover --quick $(ARGS)
+
+# Patroni, for the python of the system: the account of PostgreSQL may not reach another one
+.drill-tools/.installed: bench/drills/patroni.lock $(VENV)/.dev
+	rm -rf .drill-tools
+	$(BIN)/pip --python /usr/bin/python3 install --quiet --disable-pip-version-check --no-deps \
+		--target .drill-tools -r bench/drills/patroni.lock
+	touch $@
+
+# what is left of the jobs after a restore of PostgreSQL to a point in time
+drill-restore: $(VENV)/.dev
+	$(BIN)/python -m bench.drills.restore $(ARGS)
+
+# an upgrade from the last release, process by process, under load
+drill-upgrade: $(VENV)/.dev
+	$(BIN)/python -m bench.drills.upgrade $(ARGS)
+
 # needs uv; keeps what is pinned and still fits; uv writes no index address unless told to
 lock:
 	echo 'django<6' | $(COMPILE) --python-version 3.11 --extra all pyproject.toml -o requirements.lock
@@ -120,4 +144,4 @@ lock:
 	$(COMPILE) --python-version 3.11 --extra docs pyproject.toml -o requirements-docs.lock < requirements-dev.lock
 
 clean:
-	rm -rf $(VENV) .venv313 .deploy-tools dist .ojs .ojs-federation .coverage htmlcov .manual .cache
+	rm -rf $(VENV) .venv313 .deploy-tools .drill-tools dist .ojs .ojs-federation .coverage htmlcov .manual .cache

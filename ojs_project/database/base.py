@@ -15,7 +15,7 @@ from django_prometheus.db.common import DatabaseWrapperMixin
 from jobs import baton, bounds
 from ojs_project.database import driver
 from ojs_project.database.cursors import counting
-from ojs_project.database.guard import Connection, Outage
+from ojs_project.database.guard import Connection, NoAnswer, Outage
 
 NOT_CONNECTED = "08001"  # sqlclient_unable_to_establish_sqlconnection; libpq gives no code
 
@@ -35,6 +35,12 @@ def _prove(outage: Outage, conn_params: dict[str, Any]) -> None:
     with closing(cast("Connection", driver.connect(**conn_params))) as made:
         made.bind(outage, bounds.GRACE_S)
         made.prove()
+
+
+def _replaced() -> NoAnswer:
+    problem = NoAnswer("a failover has replaced this primary")
+    problem.sqlstate = NOT_CONNECTED
+    return problem
 
 
 def _options(given: bounds.Bounds) -> str:
@@ -78,6 +84,25 @@ class DatabaseWrapper(DatabaseWrapperMixin, base.DatabaseWrapper):  # type: igno
             problem.sqlstate = problem.sqlstate or NOT_CONNECTED
             raise
         return made
+
+    def ensure_connection(self) -> None:
+        """Connect if there is no connection.
+
+        A connection to a primary that a failover has replaced counts as lost, also within a
+        transaction. Raises OperationalError then: the caller may depend on the session.
+        """
+        if self.connection is not None and self.connection.is_replaced:
+            with self.wrap_database_errors:
+                self.connection.close()
+                raise _replaced()
+        super().ensure_connection()
+
+    def close_if_unusable_or_obsolete(self) -> None:
+        """Close a connection that cannot be used any more, as Django does, or that is replaced."""
+        raw = self.connection
+        if raw is not None and raw.is_replaced and not self.in_atomic_block:
+            self.close()
+        super().close_if_unusable_or_obsolete()
 
     def close_if_suspect(self) -> None:
         """Close a connection that was made before the last outage of the database.

@@ -2,6 +2,6 @@
 
 from psycopg import *  # noqa: F403 - the errors of a DB-API module are looked up by name
 
-from ojs_project.database.guard import Connection
+from ojs_project.database import primary
 
-connect = Connection.connect
+connect = primary.connect  # type: ignore[assignment]  # by names only

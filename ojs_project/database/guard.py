@@ -99,6 +99,7 @@ class Connection(psycopg.Connection[Any]):
     outage_number = 0
     most_s: float | None = None
     is_cut = False
+    cluster, timeline = "", 0  # of a connection that `note_lineage` has looked at
 
     def bind(self, outage: Outage, most_s: float | None) -> None:
         """Bound the time for the answer of every statement to `most_s`; None: no bound."""
@@ -107,8 +108,23 @@ class Connection(psycopg.Connection[Any]):
 
     @property
     def is_suspect(self) -> bool:
-        """The database had an outage since this connection was made."""
-        return self.outage_number != self.outage.number
+        """The database had an outage since this connection was made, or a failover."""
+        return self.outage_number != self.outage.number or self.is_replaced
+
+    @property
+    def is_replaced(self) -> bool:
+        """Another connection of this process has seen a newer timeline: see primary.py."""
+        return self.timeline < _newest.get(self.cluster, 0)
+
+    def note_lineage(self, statement: bytes) -> None:
+        """Remember the cluster and the timeline of this connection, which a statement selects.
+
+        Raises NoAnswer.
+        """
+        row = self._first_row(statement)
+        self.cluster, self.timeline = str(row[0]), int(row[1])
+        with _noting:
+            _newest[self.cluster] = max(self.timeline, _newest.get(self.cluster, 0))
 
     def wait(self, *args: Any, **kwargs: Any) -> Any:
         """Wait for the server within the bound: statements, commits and rollbacks of psycopg."""
@@ -145,10 +161,14 @@ class Connection(psycopg.Connection[Any]):
 
     def prove(self) -> None:
         """Get a first answer: a pooler accepts connections even if its database is frozen."""
-        result = self.within(PROOF_S, lambda: self.pgconn.exec_(b"SELECT 1"))
+        self._first_row(b"SELECT 1")
+
+    def _first_row(self, statement: bytes) -> list[str]:
+        result = self.within(PROOF_S, lambda: self.pgconn.exec_(statement))
         if result.status != ExecStatus.TUPLES_OK:
             self.close()
             raise NoAnswer(f"the database does not answer: {result.get_error_message()}")
+        return [(result.get_value(0, at) or b"").decode() for at in range(result.nfields)]
 
     def close(self) -> None:
         """Close, but not during `cut`: the system may reuse the socket's number at once."""
@@ -171,6 +191,8 @@ class Connection(psycopg.Connection[Any]):
 
 
 _waiting: dict[Connection, float] = {}  # deadline of each running statement
+_newest: dict[str, int] = {}  # timeline by cluster
+_noting = threading.Lock()
 _cutting = threading.Lock()
 _begun: list[threading.Thread] = []
 
@@ -198,8 +220,9 @@ def _watch() -> None:
 
 def _forget() -> None:
     """Begin anew in a forked process, which has neither the thread nor the statements."""
-    global _cutting  # noqa: PLW0603 - the parent's lock may stay locked for good
-    _cutting = threading.Lock()
+    # the parent's locks may stay locked for good
+    global _cutting, _noting
+    _cutting, _noting = threading.Lock(), threading.Lock()
     _begun.clear()
     _waiting.clear()
 

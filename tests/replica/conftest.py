@@ -49,6 +49,12 @@ class Pair:
         )
 
 
+def promote(standby: Cluster) -> None:
+    """Make a standby a primary. The call does not wait: the replay might cancel it."""
+    ask(standby, "SELECT pg_promote(wait => false)")
+    until(lambda: not ask(standby, "SELECT pg_is_in_recovery()"), "the promotion")
+
+
 @pytest.fixture
 def pair() -> Iterator[Pair]:
     """Return a database with the server's tables, and its standby."""

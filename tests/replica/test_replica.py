@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.processes import until
-from tests.replica.conftest import CURRENT, LAG, Pair, Site, ask
+from tests.replica.conftest import CURRENT, LAG, Pair, Site, ask, promote
 
 pytestmark = pytest.mark.xdist_group("replica")
 Serve = Callable[..., Site]
@@ -58,7 +58,7 @@ def test_the_database_serves_lists_while_the_standby_is_away_or_promoted(
 
     pair.standby.start()
     until(lambda: site.listed()[1] is not None, "the return of the standby")
-    ask(pair.standby, "SELECT pg_promote()")
+    promote(pair.standby)
     second = site.enqueue()
     until(lambda: site.listed() == ([second, first], None), "the end of its reads")
     assert "ojs_replica_usable 0.0" in site.client.get("/metrics").text
@@ -82,7 +82,7 @@ def test_what_the_standby_lacks_is_found_in_the_database(pair: Pair, serve: Serv
 def test_an_old_primary_that_has_not_joined_since_the_failover_serves_nothing(
     pair: Pair, serve: Serve
 ) -> None:
-    ask(pair.standby, "SELECT pg_promote()")
+    promote(pair.standby)
     # commits that the failover has lost: its WAL goes further than that of the new primary
     ask(pair.main, "CREATE TABLE lost AS SELECT repeat('x', 1000) FROM generate_series(1, 5000)")
     pair.main.stop()
@@ -129,5 +129,5 @@ def test_the_system_page_names_the_standing_of_the_standby(pair: Pair, console: 
         return " ".join(console.client.get("/console/system/").text.split())
 
     until(lambda: "A replica serves lists, searches and exports." in shown(), "the replica")
-    ask(pair.standby, "SELECT pg_promote()")
+    promote(pair.standby)
     until(lambda: "it is no standby: it may have been promoted" in shown(), "the reason")

@@ -82,7 +82,8 @@ class Listener:
             raw.execute("LISTEN ojs_ready")
             attempts.went_well()
             self.wake()  # notifications from before LISTEN are lost
-            while not self._over.is_set():
+            # a replaced primary sends nothing: see ojs_project/database/primary.py
+            while not self._over.is_set() and not getattr(raw, "is_replaced", False):
                 for _ in raw.notifies(timeout=LOOK_UP_S):
                     self.wake()
 

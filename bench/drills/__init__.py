@@ -1,0 +1,1 @@
+"""Drills of the production kit: failover, restore and upgrade, each under load."""

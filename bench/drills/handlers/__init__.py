@@ -1,0 +1,1 @@
+"""An app whose handler runs in this release and in the last one."""
