@@ -187,6 +187,9 @@ SELECT s, date_bin(s * interval '1 second', now(), 'epoch') - n * s * interval '
 INSERT INTO ojs_audit (actor, action, target, at, data)
 SELECT 'console:u' || n %% 9, 'queue.paused', 'q', now() - n * interval '1 minute', '{}'
   FROM generate_series(0, 9999) AS n;
+INSERT INTO ojs_config_change (kind, name, actor, action, at)
+SELECT 'queue', 'q' || n %% 9, 'ada', 'queue.configured', now() - n * interval '1 minute'
+  FROM generate_series(0, 9999) AS n;
 INSERT INTO ojs_undo (id, until, actor, action, target, state, jobs, bytes, is_cut, restored,
                       left_out)
 VALUES (7, now() + interval '1 day', 'a', 'x', 'y', 'running', 0, 0, false, 0, 0)
