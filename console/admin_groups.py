@@ -79,6 +79,9 @@ GROUPS: Final[Mapping[str, Mapping[str, Plain]]] = {
         ),
     },
     INTERNALS: {
+        "ojs_jobs.ObjectiveTotal": Plain(
+            "Totals of objectives", "Starts and late starts of queues with an objective."
+        ),
         "ojs_jobs.Ready": Plain("Available jobs", "Index of the jobs that may start, by lane."),
         "ojs_jobs.Lease": Plain("Leases", "Index of the active jobs, with the end of each lease."),
         "ojs_jobs.Later": Plain("Waiting jobs", "Index of scheduled, pending and retryable jobs."),

@@ -306,6 +306,14 @@ class ConfigChangeAdmin(ReadOnly):
     ordering = ("-id",)
 
 
+@admin.register(models.ObjectiveTotal)
+class ObjectiveTotalAdmin(ReadOnly):
+    """The starts of queues with an objective, ever."""
+
+    list_display = ("queue", "started", "late")
+    search_fields = ("queue__exact",)
+
+
 @admin.register(models.Undo)
 class UndoAdmin(ReadOnly):
     """Changes of jobs that can be undone for a day."""

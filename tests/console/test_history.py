@@ -112,7 +112,7 @@ def test_each_kind_has_pages(console: Client, kind: str) -> None:
 
     assert case.name in text(console, url("history", kind=kind)) or kind == "webhook"
     assert history.kinds()[kind].label in text(console, url("version", str(change.pk)))
-    assert kind in PLACES or kind in {"queue_template", "schedule", "schema"}
+    assert kind in PLACES or kind in {"note", "procedure", "queue_template", "schedule", "schema"}
 
 
 def limited(*codenames: str) -> Client:

@@ -1,6 +1,6 @@
 """The objective of a queue: the share of starts within a time. See docs/objectives.md."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,12 +40,14 @@ def merge_objective(value: object, before: Mapping[str, Any] | None) -> dict[str
     if unknown := value.keys() - MEMBERS:
         raise InvalidRequest.field(f"objective.{min(unknown)}", "is not start_within_ms or percent")
     merged = {**(before or {}), **value}
-    return {
-        "start_within_ms": whole(
-            merged.get("start_within_ms"), "objective.start_within_ms", low=LOW_MS, high=HIGH_MS
-        ),
-        "percent": _percent(merged.get("percent")),
-    }
+    # the members that were sent first: an error names them rather than an absent one
+    names = sorted(CHECKS, key=lambda name: name not in value)
+    checked = {name: CHECKS[name](merged.get(name)) for name in names}
+    return {name: checked[name] for name in CHECKS}
+
+
+def _within(raw: object) -> int:
+    return whole(raw, "objective.start_within_ms", low=LOW_MS, high=HIGH_MS)
 
 
 def _percent(raw: object) -> float:
@@ -53,3 +55,8 @@ def _percent(raw: object) -> float:
         return float(raw)
     problem = f"must be a number from {LOW_PERCENT:g} to {HIGH_PERCENT:g}"
     raise InvalidRequest.field("objective.percent", problem, raw)
+
+
+CHECKS: Final[Mapping[str, Callable[[object], float]]] = {
+    "start_within_ms": _within, "percent": _percent,
+}  # fmt: skip

@@ -60,7 +60,9 @@ def past_job(job: Job, event_id: str | None) -> PastJob:
 def _number(event_id: str) -> int:
     place = read_place(event_id) if len(event_id) <= LONGEST_ID else None
     if place is None:
-        raise InvalidRequest.field("event", "must be the id of an event", event_id[:LONGEST_ID])
+        raise InvalidRequest.field(
+            "event", "must be the id of an event", event_id[: LONGEST_ID + 1]
+        )
     return place.number
 
 
