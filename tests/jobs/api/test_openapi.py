@@ -65,6 +65,11 @@ BEYOND_SCHEMAS = {
     "must have neither credentials nor a fragment",
     "must name a port from 1 to 65535",
     "must be at most 10000: use after, since or until",
+    "is not the id of a rule",
+    "is not the name of a type",
+    "must be an integer from 100 to 604800000",  # absent, in an empty objective
+    "must be at most 20000 characters without NUL",
+    "must be one of federation, finding_rule",
     "reaches 10000 deliveries back at most",
     "must be longer than nothing and at most 100 years",
     "must be a duration such as PT30S or 30s",
