@@ -69,6 +69,8 @@ BEYOND_SCHEMAS = {
     "is not the name of a type",
     "must be an integer from 100 to 604800000",  # absent, in an empty objective
     "must be at most 20000 characters without NUL",
+    "must be a number from 90 to 99.99",
+    "is not a member of a procedure",
     "must be one of federation, finding_rule",
     "reaches 10000 deliveries back at most",
     "must be longer than nothing and at most 100 years",
