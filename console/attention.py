@@ -12,7 +12,6 @@ from django.urls import NoReverseMatch, reverse
 
 from console.access import may
 from console.pages import BY_NAME
-from console.runbooks import noted_rules
 
 if TYPE_CHECKING:  # the app may be absent
     from attention.domain.rule import Remedy
@@ -66,13 +65,13 @@ def overview(request: HttpRequest, tenant: str | None) -> Summary | None:
 
 def items(request: HttpRequest, found: Iterable["Shown"], tenant: str | None) -> list[Item]:
     """Add the remedies to findings. Restricted users get no remedy for the whole server."""
-    noted = noted_rules(request)
+    may_read = may(request, "runbooks.see")
     return [
         Item(
             one,
             reverse("ojs_console:finding", args=[one.id]) if one.id else "",
             () if tenant and one.hit.tenant != tenant else buttons(request, one.remedies),
-            one.rule.id in noted,
+            may_read and one.has_runbook,
         )
         for one in found
     ]

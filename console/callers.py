@@ -5,12 +5,12 @@ from typing import Final
 from django.contrib import messages
 from django.http import HttpRequest
 
+from jobs.api.wire.admin import MAX_REASON
 from jobs.domain.access.caller import Caller
 from jobs.services.access.staff import bound_to
 from jobs.services.audit.undo_log import HEADER
 
 PREFIX: Final = "console:"  # before user names in the audit log
-MOST_REASON = 500
 _BOUND, _HEADERS = "_ojs_bound_to", "_ojs_headers"
 
 
@@ -33,7 +33,7 @@ def caller_of(request: HttpRequest) -> Caller:
         tenant_of(request),
         answer_headers=_headers(request),
         address=request.META.get("REMOTE_ADDR"),
-        reason=request.POST.get("reason", "").replace("\x00", "").strip()[:MOST_REASON] or None,
+        reason=request.POST.get("reason", "").replace("\x00", "").strip()[:MAX_REASON] or None,
     )
 
 

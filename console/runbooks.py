@@ -82,16 +82,6 @@ def of_page(request: HttpRequest, subject: str, *places: tuple[str, str]) -> Run
     )
 
 
-def noted_rules(request: HttpRequest) -> frozenset[str]:
-    """Return the rules with a note or a procedure, for the lists of findings."""
-    if not may(request, "runbooks.see"):
-        return frozenset()
-    models = import_module("attention.models")
-    notes = models.Note.objects.filter(about="alert").values_list("name")
-    steps = models.ProcedureRow.objects.filter(about="alert").values_list("subject")
-    return frozenset(name for (name,) in notes.union(steps))
-
-
 def step(request: HttpRequest, procedure: "Procedure", subject: str) -> Step:
     """Return the button of a procedure for an object."""
     verb = procedure.verb.value

@@ -9,12 +9,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject, Now
 from django.utils import timezone
 
 from attention.domain.rule import Hit, Rule, Severity, Subject
-from attention.models import Finding, Look, Mute
+from attention.domain.runbook import About
+from attention.models import Finding, Look, Mute, Note, ProcedureRow
 from attention.rules import BY_ID, RULES, installed
 from attention.services.look import evaluate
 from attention.services.words import Muted, Shown, for_tenant
@@ -95,7 +96,11 @@ def _visible(tenant: str | None) -> QuerySet[Any]:
     mutes = Mute.objects.filter(
         rule=OuterRef("rule"), subject=OuterRef("subject"), until__gt=Now()
     ).values(one=JSONObject(reason=F("reason"), until=F("until"), actor=F("actor"), at=F("at")))
-    rows = Finding.objects.filter(rule__in=list(BY_ID)).annotate(muted=Subquery(mutes[:1]))
+    notes = Note.objects.filter(about=About.ALERT, name=OuterRef("rule"))
+    procedures = ProcedureRow.objects.filter(about=About.ALERT, subject=OuterRef("rule"))
+    rows = Finding.objects.filter(rule__in=list(BY_ID)).annotate(
+        muted=Subquery(mutes[:1]), has_runbook=Exists(notes) | Exists(procedures)
+    )
     if tenant is None:
         return rows
     return rows.filter(Q(tenant=tenant) | Q(tenant=None, rule__in=PUBLIC))
@@ -111,7 +116,7 @@ def _shown(row: Any, tenant: str | None) -> Shown:
     )
     return Shown(
         str(row.id), BY_ID[row.rule], _restricted(hit, tenant), Severity(row.severity),
-        row.since, row.ended_at, muted or None,
+        row.since, row.ended_at, muted or None, row.has_runbook,
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ class Shown:
     since: datetime
     ended_at: datetime | None = None
     mute: "Muted | None" = None
+    has_runbook: bool = False  # its rule has a note or a procedure
 
     @property
     def text(self) -> str:

@@ -6,15 +6,12 @@ See docs/high-availability.md.
 """
 
 import argparse
-import shutil
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import psycopg
@@ -23,6 +20,7 @@ from bench.drills.cluster import ROLE, Cluster, Node, Ports
 from bench.drills.fleet import Fleet
 from bench.drills.load import Load, Window, runs, twice
 from bench.drills.programs import DrillError, Programs, signal_all, wait_for
+from bench.drills.running import run, work_folder
 from bench.faults.arena import family
 from ojs_project.quickstart import ROOT
 
@@ -194,25 +192,20 @@ class Drill:
 def main() -> int:
     """Run the chosen faults."""
     options = _options()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends the started processes
+    return run(lambda: _drill(options))
+
+
+def _drill(options: argparse.Namespace) -> int:
     mode = "asynchronous" if options.asynchronous else "synchronous"
     nodes = 2 if options.quick else 3
     print(f"{nodes} PostgreSQL nodes, {mode} replication\n{HEAD}", flush=True)
     broken = 0
-    try:
-        with _stage(options, nodes) as drill:
-            for name in options.faults:
-                result = drill.measure(*_fault(drill, name))
-                broken += len(result.broken)
-                print(result, flush=True)
-            broken += _print_unexpected(drill.load)
-    except KeyboardInterrupt:
-        return 130
-    except DrillError as problem:
-        print(f"the drill ended: {problem}", file=sys.stderr)
-        return 2
-    print(f"{broken} bars were missed")
-    return bool(broken)
+    with _stage(options, nodes) as drill:
+        for name in options.faults:
+            result = drill.measure(*_fault(drill, name))
+            broken += len(result.broken)
+            print(result, flush=True)
+        return broken + _print_unexpected(drill.load)
 
 
 FAULTS: Final = {
@@ -245,12 +238,7 @@ def _stage(options: argparse.Namespace, nodes: int) -> Iterator[Drill]:
     ports = Ports(options.ports)
     ports.check()
     with ExitStack() as ends:
-        folder = Path(tempfile.mkdtemp(prefix="ojs-drill-"))
-        folder.chmod(0o711)  # PostgreSQL may run under another account
-        if options.keep:
-            ends.callback(print, f"logs: {folder}")
-        else:
-            ends.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder = ends.enter_context(work_folder(keep=options.keep))
         programs = Programs(folder)
         ends.callback(programs.stop)
         cluster = Cluster(folder, ports, nodes, not options.asynchronous, programs, options.patroni)

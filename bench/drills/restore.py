@@ -8,11 +8,8 @@ docs/operations.md, Backup and recovery.
 
 import argparse
 import os
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -26,6 +23,7 @@ import psycopg
 from bench.drills.fleet import Fleet
 from bench.drills.load import CONFLICT, Load, body_of, runs, twice
 from bench.drills.programs import DrillError, Programs, as_account, owned, wait_for
+from bench.drills.running import run, work_folder
 from bench.stack import free_port
 from ojs_project.folder import MARKER
 from ojs_project.postgres import Cluster, bin_dir
@@ -57,24 +55,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.drills.restore", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="keep the folder with the logs")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends the started processes
+    return run(lambda: _drill(keep=options.keep))
+
+
+def _drill(*, keep: bool) -> int:
     table = Table()
-    try:
-        with ExitStack() as ends:
-            folder = Path(tempfile.mkdtemp(prefix="ojs-drill-"))
-            folder.chmod(0o711)  # PostgreSQL may run under another account
-            if options.keep:
-                ends.callback(print, f"logs: {folder}")
-            else:
-                ends.callback(shutil.rmtree, folder, ignore_errors=True)
-            _run(folder, ends, table)
-    except KeyboardInterrupt:
-        return 130
-    except DrillError as problem:
-        print(f"the drill ended: {problem}", file=sys.stderr)
-        return 2
-    print(f"{table.missed} bars were missed")
-    return bool(table.missed)
+    with ExitStack() as ends:
+        _run(ends.enter_context(work_folder(keep=keep)), ends, table)
+    return table.missed
 
 
 def _run(folder: Path, ends: ExitStack, table: Table) -> None:

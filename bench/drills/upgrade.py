@@ -6,10 +6,7 @@ proxy does. Returns 1 if a request failed that this does not cover, or if a job 
 """
 
 import argparse
-import shutil
-import signal
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,6 +20,7 @@ import psycopg
 from bench.drills.fleet import Fleet
 from bench.drills.load import Load, Window, runs, twice
 from bench.drills.programs import DrillError, Process, Programs, wait_for
+from bench.drills.running import run, work_folder
 from bench.stack import free_port
 from jobs import VERSION
 from ojs_project.postgres import Cluster
@@ -111,24 +109,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.drills.upgrade", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="keep the folder with the logs")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends the started processes
-    try:
-        with ExitStack() as ends:
-            folder = Path(tempfile.mkdtemp(prefix="ojs-drill-"))
-            folder.chmod(0o711)  # PostgreSQL may run under another account
-            if options.keep:
-                ends.callback(print, f"logs: {folder}")
-            else:
-                ends.callback(shutil.rmtree, folder, ignore_errors=True)
-            upgrade = _begin(folder, ends)
-            _upgrade(upgrade)
-    except KeyboardInterrupt:
-        return 130
-    except DrillError as problem:
-        print(f"the drill ended: {problem}", file=sys.stderr)
-        return 2
-    print(f"{len(upgrade.broken)} bars were missed", *upgrade.broken, sep="\n")
-    return bool(upgrade.broken)
+    return run(lambda: _drill(keep=options.keep))
+
+
+def _drill(*, keep: bool) -> int:
+    with ExitStack() as ends:
+        upgrade = _begin(ends.enter_context(work_folder(keep=keep)), ends)
+        _upgrade(upgrade)
+    if upgrade.broken:
+        print(*upgrade.broken, sep="\n")
+    return len(upgrade.broken)
 
 
 def _upgrade(upgrade: Upgrade) -> None:

@@ -36,7 +36,7 @@ class Judgement(NamedTuple):
 
 @dataclass
 class Records:
-    """What the handlers wrote: the tokens of effects, and those that steps returned."""
+    """Tokens by job and effect: those of the effects in order, and those that steps returned."""
 
     effects: dict[Key, list[str]] = field(default_factory=lambda: defaultdict(list))
     seen: dict[Key, set[str]] = field(default_factory=lambda: defaultdict(set))

@@ -8,9 +8,10 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from console.access import denied, refusal
 from console.actions.action import Action
 from console.actions.table import ACTIONS
-from console.callers import MOST_REASON, caller_of, told
+from console.callers import caller_of, told
 from console.shown import Secret
 from console.views.base import PageView
+from jobs.api.wire.admin import MAX_REASON
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest, OJSError
 from jobs.permits import table
@@ -54,8 +55,8 @@ class Act(PageView):
 
 
 def _run(action: Action, form: QueryDict, who: Caller) -> str | Secret:
-    if len(form.get("reason", "")) > MOST_REASON:
-        raise InvalidRequest.field("reason", f"must have at most {MOST_REASON} characters")
+    if len(form.get("reason", "")) > MAX_REASON:
+        raise InvalidRequest.field("reason", f"must have at most {MAX_REASON} characters")
     if action.needs_reason and not who.reason:
         raise InvalidRequest.field("reason", "is required")
     if not action.audit:
