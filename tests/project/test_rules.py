@@ -195,6 +195,14 @@ def modules(path: Path) -> set[str]:
 
 
 OF_EVERY_VIRTUALENV = {"pip"}
+# modules that the python of the system runs, each with a lock of its own
+OF_THE_SYSTEM = {"patroni": "bench/drills/patroni.lock"}
+
+
+def lock_of(path: Path, module: str) -> str:
+    """Return the lock that has to name the package of a module."""
+    usual = "requirements-dev.lock" if is_development(path) else "requirements.lock"
+    return OF_THE_SYSTEM.get(module, usual)
 
 
 def test_what_is_imported_or_run_is_in_the_lock() -> None:
@@ -205,8 +213,8 @@ def test_what_is_imported_or_run_is_in_the_lock() -> None:
         for path in (one for one in tracked() if one.suffix == ".py")
         for module in sorted(modules(path) - set(sys.stdlib_module_names) - OF_EVERY_VIRTUALENV)
         if not (ROOT / module).exists()
-        and not locked("requirements-dev.lock" if is_development(path) else "requirements.lock")
-        & {canonical(owner) for owner in owners.get(module, [])}
+        and not locked(lock_of(path, module))
+        & {canonical(owner) for owner in owners.get(module, [module])}
     ]
 
     assert wrong == []

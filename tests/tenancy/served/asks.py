@@ -91,6 +91,17 @@ GET /ojs/v1/admin/attention/thresholds
 PUT /ojs/v1/admin/attention/thresholds/{rule_id}
 POST /ojs/v1/admin/attention/{finding_id}/mute
 POST /ojs/v1/admin/attention/{finding_id}/unmute
+GET /ojs/v1/admin/attention/notes
+GET /ojs/v1/admin/attention/notes/{about}/{subject}
+PUT /ojs/v1/admin/attention/notes/{about}/{subject}
+DELETE /ojs/v1/admin/attention/notes/{about}/{subject}
+GET /ojs/v1/admin/attention/procedures
+GET /ojs/v1/admin/attention/procedures/{name}
+PUT /ojs/v1/admin/attention/procedures/{name}
+DELETE /ojs/v1/admin/attention/procedures/{name}
+GET /ojs/v1/admin/config/history
+GET /ojs/v1/admin/config/history/{change}
+POST /ojs/v1/admin/config/history/{change}/restore
 GET /ojs/v1/admin/federation/replication
 GET /ojs/federation/backends
 GET /ojs/federation/stats
@@ -130,6 +141,7 @@ GET /ojs/v1/admin/jobs ?queue={queue} ?type={type} ?tenant={tenant} ?q={job_id}
 GET /ojs/v1/admin/jobs/{job_id}
 GET /ojs/v1/admin/jobs/{job_id}/trace
 GET /ojs/v1/admin/jobs/{job_id}/explain
+GET /ojs/v1/admin/jobs/{job_id}/past
 GET /ojs/v1/admin/operations
 GET /ojs/v1/admin/operations/{number}
 GET /ojs/v1/admin/dead-letter ?queue={queue} ?type={type}
