@@ -22,7 +22,7 @@ from jobs.domain.states import TERMINAL, State, state_of
 from jobs.services.audit.audit import done_to
 from jobs.services.dispatch.explain import explain
 from jobs.services.outcome.progress import progress_of
-from jobs.services.record.past import past_job
+from jobs.services.record.past import event_number, past_job
 from ojs_tasks.codecs.payload import has_encoded
 from ojs_tasks.installed import has_app
 
@@ -77,7 +77,7 @@ def _past_of(job: Job, event_id: str | None) -> dict[str, Any] | None:
     if not event_id:
         return None
     try:
-        found = past_job(job, event_id)
+        found = past_job(job, event_number(event_id))
     except (InvalidRequest, NotFound) as problem:
         raise Http404 from problem
     names = (found.past.state, found.past.state_before)

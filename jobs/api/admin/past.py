@@ -32,7 +32,7 @@ from jobs.domain.record.past import Past
 from jobs.domain.states import state_of
 from jobs.domain.wire.times import format_time
 from jobs.extensions.checkpoints import PastCheckpoint
-from jobs.services.record.past import LONGEST_ID, PastJob, past_job
+from jobs.services.record.past import LONGEST_ID, PastJob, event_number, past_job
 
 MOVED: Final = "job.moved"  # a change of state without an event of its own
 CHECKPOINT = obj(
@@ -96,8 +96,10 @@ class AdminJobPast(JobDetail):
         replaced the arguments since. A checkpoint has its `state` if no later save has replaced
         it. Otherwise `steps` shows the steps of the present checkpoint that had begun.
         """
+        event = request.query_params.get("event")
+        number = event_number(event) if event else None
         job = self.visible(job_id)
-        found = past_job(job, request.query_params.get("event") or None)
+        found = past_job(job, number)
         seen = self.as_seen(job)
         return Answer(encode(seen, found, is_open=seen is job))
 

@@ -37,13 +37,11 @@ class PastJob:
     checkpoint: PastCheckpoint | None
 
 
-def past_job(job: Job, event_id: str | None) -> PastJob:
-    """Return a job right after an event, None: after the latest one.
+def past_job(job: Job, number: int | None) -> PastJob:
+    """Return a job right after the event with this number, None: after the latest one.
 
-    Raises InvalidRequest for text that is no id of an event, NotFound if the event is not among
-    the latest MOST events of the job.
+    Raises NotFound if the event is not among the latest MOST events of the job.
     """
-    number = None if event_id is None else _number(event_id)
     events, is_cut = latest(EventFilter(kinds=KINDS, job_id=job.id), limit=MOST)
     events.reverse()
     restarted_at: datetime | None = None  # the first manual retry after the event
@@ -51,13 +49,14 @@ def past_job(job: Job, event_id: str | None) -> PastJob:
         later = events.pop()
         restarted_at = later.at if is_beginning(later) else restarted_at
     if (found := past(events)) is None:
-        raise NotFound.of("event", event_id or f"of job {job.id}")
+        raise NotFound.of("event", f"of job {job.id}")
     found.is_complete = found.is_complete and not is_cut
     event = events[-1]
     return PastJob(event, found, _has_args(job, restarted_at), _checkpoint(job, found, event))
 
 
-def _number(event_id: str) -> int:
+def event_number(event_id: str) -> int:
+    """Return the number of an event by its id. Raises InvalidRequest for other text."""
     place = read_place(event_id) if len(event_id) <= LONGEST_ID else None
     if place is None:
         raise InvalidRequest.field(
