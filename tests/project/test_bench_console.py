@@ -17,6 +17,7 @@ from bench.console.store import Store
 from bench.console.tasks import finish
 from bench.database import Database
 from console.filters import JobFilter
+from console.models import Operation
 from jobs.models import Depth, Event, Job
 
 JOBS = 2000
@@ -27,7 +28,7 @@ def database(store: None) -> Iterator[Database]:
     """Return the test database as the benchmark connects to it; then remove users and tasks."""
     facts = connection.settings_dict
     yield Database(facts["NAME"], Path(facts["HOST"]))
-    for model in (User, Task, OrmQ, Schedule):
+    for model in (Operation, User, Task, OrmQ, Schedule):
         model.objects.all().delete()
 
 
