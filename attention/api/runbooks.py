@@ -154,7 +154,11 @@ class ProcedureDetail(OJSView):
         "putProcedure",
         {200: PROCEDURE, 201: PROCEDURE},
         path={"name": PROCEDURE_NAME},
-        body=obj(OF_PROCEDURE, optional({"name": PROCEDURE_NAME, **MORE})),
+        body=obj(
+            OF_PROCEDURE,
+            optional({"name": PROCEDURE_NAME, **MORE}),
+            additionalProperties=False,
+        ),
         refusals=(409,),
         extension=EXTENSION,
     )

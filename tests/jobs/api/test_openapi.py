@@ -28,6 +28,7 @@ from schemathesis.specs.openapi import checks
 from jobs.api.server.docs import document
 from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.wire.bounds import MAX_WAIT_MS
+from jobs.services.operate.history import kinds
 from tests.jobs.api.refusals import STREAMS
 
 EXAMPLES = 10
@@ -70,8 +71,9 @@ BEYOND_SCHEMAS = {
     "must be an integer from 100 to 604800000",  # absent, in an empty objective
     "must be at most 20000 characters without NUL",
     "must be a number from 90 to 99.99",
-    "is not a member of a procedure",
-    "must be one of federation, finding_rule",
+    "must be the id of an event",
+    "must be 1 to 255 printable characters",
+    f"must be one of {', '.join(sorted(kinds()))}",  # of the history; extensions add more
     "reaches 10000 deliveries back at most",
     "must be longer than nothing and at most 100 years",
     "must be a duration such as PT30S or 30s",
