@@ -321,10 +321,10 @@ def table(places: Iterable[Place]) -> list[str]:
 
 
 def main() -> int:
-    """Print the findings and the table; return 1 if there are findings."""
+    """Print the table and, last, the findings; return 1 if there are findings."""
     places = list(prose())
     found = findings(places, files(".md"))
-    print(*found, *table(places), sep="\n")  # noqa: T201 - the output of the command
+    print(*table(places), *found, sep="\n")  # noqa: T201 - the output of the command
     return int(bool(found))
 
 
