@@ -286,6 +286,6 @@ def test_the_command_prints_a_table_and_fails_with_findings(
     assert prose.main() == status
 
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) > 1 + status
-    assert lines[-2].split()[:5] == ["per", "1,000", "words", "what", "≤5"]
-    assert lines[-1].startswith("docs")
+    assert len(lines) >= 2 + status
+    assert lines[0].split()[:5] == ["per", "1,000", "words", "what", "≤5"]
+    assert lines[1].startswith("docs")
