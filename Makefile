@@ -4,6 +4,7 @@ VENV ?= .venv
 LOCK ?= requirements.lock
 DEV_LOCK ?= requirements-dev.lock
 BIN := $(VENV)/bin
+HOURS ?= 2
 # processes of tests: they wait, too, for servers and browsers
 JOBS ?= $(shell echo $$(( $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 2 )))
 ARGS ?=
@@ -12,8 +13,8 @@ DEV = --extra all --extra dev
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
 .PHONY: setup run demo-federation test test-long lint types licences dist deploy-check bench bench-against \
-	bench-console bench-scale screenshots fairness faults soak-durable drill-failover drill-failover-quick \
-	drill-restore drill-upgrade lock \
+	bench-console bench-scale bench-capacity screenshots fairness faults soak soak-durable drill-failover \
+	drill-failover-quick drill-restore drill-upgrade lock \
 	dev docs docs-serve clean
 
 setup: $(VENV)/.installed
@@ -98,6 +99,10 @@ bench-console: $(VENV)/.dev
 bench-scale: setup
 	$(BIN)/python -m bench.scale $(ARGS)
 
+# CPU, connections, WAL, memory and disk for each path and for stored jobs
+bench-capacity: setup
+	$(BIN)/python -m bench.scale.capacity $(ARGS)
+
 # pictures of the console for docs/, from a running demo: make screenshots ARGS="http://127.0.0.1:8080 admin/PASSWORD"
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m bench.console.pictures $(ARGS)
@@ -113,6 +118,10 @@ faults: $(VENV)/.dev
 # durable jobs while processes are killed: make soak-durable ARGS="--jobs 200 --minutes 2 --seed 7"
 soak-durable: $(VENV)/.dev
 	$(BIN)/python -m bench.soak $(ARGS)
+
+# a mixed load with faults, and what grows: make soak HOURS=2
+soak: $(VENV)/.dev
+	$(BIN)/python -m bench.soak.hours --hours $(HOURS) $(ARGS)
 
 # what a failover of PostgreSQL costs clients; needs packages of the system: docs/high-availability.md
 drill-failover: $(VENV)/.dev .drill-tools/.installed

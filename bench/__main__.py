@@ -2,18 +2,17 @@
 
 import argparse
 import multiprocessing
-import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 from bench import codecs, late, report, wake
 from bench.database import Database
 from bench.dataset import Dataset
+from bench.folder import work_folder
 from bench.limit import Limit, client_limit
 from bench.load import Client
 from bench.memory import Peaks
@@ -35,7 +34,7 @@ def main() -> int:
     options = _options()
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends the started processes
     with ExitStack() as stack:
-        folder = stack.enter_context(_folder())
+        folder = stack.enter_context(work_folder("ojs-bench-"))
         client = _client(stack, options.drivers)
         _print_limit(client_limit(client, max(options.clients), options.plan.seconds))
         peaks = Peaks()
@@ -78,16 +77,6 @@ def _options() -> argparse.Namespace:
     options.paths = [path for path in PATHS if path.name in chosen]
     options.wakes, options.late, options.codecs = (one in chosen for one in (WAKE, LATE, CODECS))
     return options
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="ojs-bench-"))
-    folder.chmod(0o711)  # PostgreSQL may run under another account
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _client(stack: ExitStack, drivers: int) -> Client:

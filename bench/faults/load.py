@@ -72,6 +72,14 @@ class Journal:
         with self._lock:
             self._signs[worker] = max(sent_at, self._signs.get(worker, 0.0))
 
+    def forget(self, ids: set[str]) -> None:
+        """Drop what is known of jobs, before retention removes them from the database."""
+        with self._lock:
+            self.stored -= ids
+            self.completed -= ids
+            for job_id in ids:
+                self._grants.pop(job_id, None)
+
     def window(self) -> tuple[float, int]:
         """Return the slowest answer in seconds and the number of refusals since the last call."""
         with self._lock:
@@ -112,20 +120,30 @@ class Client:
     def ask(self, path: str, **body: Any) -> dict[str, Any] | None:
         """Send one request; None: refused, or the connection broke."""
         begin = time.monotonic()
+        answer = self._answer("POST", path, body)
+        if answer is None or not answer.is_success:
+            return {} if answer is not None and answer.status_code == CONFLICT else None
+        worker = body.get("worker_id")
+        if worker:
+            self._journal.sign(worker, begin)
+        return dict(answer.json())
+
+    def cancel(self, job_id: str) -> None:
+        """Cancel a job that may have ended."""
+        self._answer("DELETE", f"jobs/{job_id}", None)
+
+    def _answer(self, method: str, path: str, body: Any) -> httpx.Response | None:
+        """Send one request and judge its answer; None: there is none."""
+        begin = time.monotonic()
         try:
-            answer = self._http.post(f"/ojs/v1/{path}", json=body)
+            answer = self._http.request(method, f"/ojs/v1/{path}", json=body)
         except httpx.TimeoutException:
             self._journal.hang(path)
             return None
         except httpx.TransportError:
             return None
         self._journal.judge(answer, time.monotonic() - begin)
-        if not answer.is_success:
-            return {} if answer.status_code == CONFLICT else None
-        worker = body.get("worker_id")
-        if worker:
-            self._journal.sign(worker, begin)
-        return dict(answer.json())
+        return answer
 
     def fetch(
         self, queue: str, worker: str, count: int, *, lease_ms: int = LEASE_MS, beats: bool = False

@@ -1,18 +1,16 @@
-"""python -m bench.scale: how each cost grows, as tables and pictures. See docs/scale.md.
+"""python -m bench.scale: how each cost grows, as tables and pictures. See docs/scaling.md.
 
 The points of a series take turns on one PostgreSQL, slice by slice, with default settings.
 """
 
 import argparse
-import shutil
 import signal
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 from bench.database import Database
+from bench.folder import work_folder
 from bench.scale import pooler
 from bench.scale.measure import measure
 from bench.scale.picture import picture
@@ -28,7 +26,10 @@ def main() -> int:
     """Measure the chosen series, print their tables and write their pictures."""
     options = _options()
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends the started processes
-    with _folder(options.folder) as folder, Cluster(folder / "cluster", CLUSTER) as cluster:
+    with (
+        work_folder("ojs-scale-", options.folder) as folder,
+        Cluster(folder / "cluster", CLUSTER) as cluster,
+    ):
         Database("postgres", cluster.sockets).run(f"CREATE ROLE {ROLE} LOGIN")
         for series in ALL:
             if series.name in options.only:
@@ -52,18 +53,6 @@ def _options() -> argparse.Namespace:
         print("pgbouncer is not installed: its series is left out", file=sys.stderr)
         options.only.remove("pooler")
     return options
-
-
-@contextmanager
-def _folder(parent: Path | None) -> Iterator[Path]:
-    if parent is not None:
-        parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="ojs-scale-", dir=parent))
-    folder.chmod(0o711)  # PostgreSQL may run under another account
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _measure(series: Series, cluster: Cluster, folder: Path, options: argparse.Namespace) -> None:

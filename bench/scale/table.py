@@ -13,11 +13,11 @@ def table(title: str, axis: str, curves: Sequence[Curve]) -> Iterator[str]:
     yield f"### {title}"
     yield ""
     head = ["path", axis, "rate/s", "of base", "min-max", "CPU us", *parts, "client"]
-    yield _row(head)
-    yield _row(["---", *["---:"] * (len(head) - 1)])
+    yield row(head)
+    yield row(["---", *["---:"] * (len(head) - 1)])
     for curve in curves:
         for n, label in enumerate(curve.labels):
-            yield _row([curve.title if not n else "", label, *_figures(curve, n, parts)])
+            yield row([curve.title if not n else "", label, *_figures(curve, n, parts)])
     yield ""
 
 
@@ -36,5 +36,6 @@ def _parts(curve: Curve) -> set[str]:
     return {part for n in range(len(curve.labels)) for part in curve.cpu_us(n)}
 
 
-def _row(cells: Sequence[str]) -> str:
+def row(cells: Sequence[str]) -> str:
+    """Return one line of the table."""
     return f"| {' | '.join(cells)} |"

@@ -6,6 +6,7 @@ import pytest
 
 from bench.dataset import SLICE, slices
 from bench.scale.axis import ticks
+from bench.scale.capacity import Cost, Look
 from bench.scale.measure import WRITERS, Curve, Slice, joined, rotation
 from bench.scale.picture import picture
 from bench.scale.table import table
@@ -84,3 +85,14 @@ def test_a_picture_marks_the_base_and_names_parts_and_units(curve: Curve) -> Non
 def test_a_history_is_filled_in_slices_from_the_oldest_job() -> None:
     assert list(slices(0)) == []
     assert list(slices(SLICE + 1)) == [(2, SLICE + 1), (1, 1)]
+
+
+def test_a_cost_adds_slices_and_scales_them() -> None:
+    cost = Cost("POST /jobs", sessions=12)
+    cost.add(1_000, 2.0, Look({"HTTP": 1.0}, 500_000), Look({"HTTP": 1.5, WRITERS: 0.1}, 1_500_000))
+    cost.add(3_000, 2.0, Look({"HTTP": 2.0}, 0), Look({"HTTP": 2.5, "PostgreSQL": 0.3}, 3_000_000))
+
+    # 0.25 s of HTTP and 0.1 s of PostgreSQL for 1,000 jobs, 1 KB of WAL for each
+    assert cost.cells() == [
+        "POST /jobs", "1,000", "0.35", "0.25", "0.10", "0.00", "0.00", "12", "1.00",
+    ]  # fmt: skip
