@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from django.conf import settings
+
 from ojs_tasks.installed import has_app
 
 
@@ -40,6 +42,7 @@ class Page:
     label: str = ""  # in the menu
     menu: Menu | None = None
     may_lag: bool = False
+    is_debug: bool = False  # only a server with DEBUG has the route
 
 
 _SEE: Final = "console.see"
@@ -172,6 +175,7 @@ PAGES: Final = (
          post="keys.change"),
     Page("system", "system/", "system.System", "system",
          read="server.see", label="System", menu=_MORE),
+    Page("styleguide", "styleguide/", "styleguide.Styleguide", read=_SEE, is_debug=True),
     # the action decides which permit it needs
     Page("act", "actions/<str:verb>/", "act.Act"),
     Page("within", "within/", "within.Within", post="console.choose_tenant"),
@@ -180,5 +184,9 @@ BY_NAME: Final = {page.name: page for page in PAGES}
 
 
 def installed() -> Iterator[Page]:
-    """Return the pages whose app is installed."""
-    return (page for page in PAGES if not page.app or has_app(page.app))
+    """Return the pages whose app is installed, those of developers with DEBUG only."""
+    return (
+        page
+        for page in PAGES
+        if (not page.app or has_app(page.app)) and (settings.DEBUG or not page.is_debug)
+    )

@@ -165,6 +165,7 @@ def django_db_setup(
         with django_db_blocker.unblock():
             made = setup_databases(verbosity=0, interactive=False)
         yield
+        asyncio._set_running_loop(None)  # a browser that ended after a test without one leaves it
         with django_db_blocker.unblock():
             for connection, name, _ in made:
                 _dropped.append(name)
