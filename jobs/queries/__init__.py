@@ -51,6 +51,7 @@ from jobs.queries.events import (
     OLDEST_FIRST,
     LogPlace,
     Run,
+    StartWaitsRow,
     Seen,
     emit,
     emit_pruned,
@@ -66,6 +67,7 @@ from jobs.queries.events import (
     recorded,
     runs,
     stamp_at,
+    start_waits,
     unread,
 )
 from jobs.queries.finding import (
@@ -267,6 +269,7 @@ __all__ = [
     "Replayed",
     "Requeued",
     "Run",
+    "StartWaitsRow",
     "Seen",
     "Touched",
     "UniqueJob",
@@ -425,6 +428,7 @@ __all__ = [
     "stall",
     "stalled",
     "stamp_at",
+    "start_waits",
     "standings",
     "suspend",
     "take_id",
