@@ -193,12 +193,12 @@ def runs(since: int, before: tuple[str, int], limit: int) -> list[Run]:
 
 
 class StartWaitsRow(NamedTuple):
-    """Starts and waits of a queue, of a tenant, or of all jobs (`part`); no waits without starts."""
+    """Starts and waits of a queue, of a tenant, or of all jobs (`part`); null waits: no start."""
 
     part: str
     name: str
     starts: int
-    waits: Sequence[int]  # in ms: of 50, 95, 99 and 100 percent
+    waits: Sequence[int] | None  # in ms: of 50, 95, 99 and 100 percent
     is_cut: bool
 
 

@@ -112,9 +112,7 @@ def changed(setup: Setup, change: Change) -> Setup:
             raise Unprocessable.field(f"pools.{name}", "is not a pool that can be removed")
         if pool is not None:
             by_name[name] = pool
-    pools = pool_cache.changed(
-        setup.pools, by_name, change.strategy, change.scope, change.tenants
-    )
+    pools = pool_cache.changed(setup.pools, by_name, change.strategy, change.scope, change.tenants)
     for name, pool in change.pools.items():
         if pool is not None:
             _refuse_contradiction(name, pools)

@@ -43,6 +43,6 @@ def start_waits(since: datetime, until: datetime, *, looked: int = LOOKED) -> St
     total = next(row for row in rows if row.part == "total")
     parts: dict[str, dict[str, Waits]] = {"queues": {}, "tenants": {}, "total": {}}
     for row in rows:
-        if row.starts:
+        if row.waits:
             parts[row.part][row.name] = Waits(row.starts, row.starts / total.starts, *row.waits)
     return StartWaits(total.starts, parts["queues"], parts["tenants"], total.is_cut)
