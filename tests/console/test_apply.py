@@ -101,7 +101,7 @@ CASES = {
         {"fairness_weight": "5", "quota_mode": "hard", "reason": "test"},
         {"fairness_weight": "-1"},
         lambda: tenants.find("blue").fairness_weight == 5,
-        "fairness_weight 1.0 5",
+        "fairness_weight 1.0 5.0",
         lambda: put_tenant("blue", weight=2.0),
         "tenant.configured",
     ),
