@@ -51,7 +51,7 @@ def of_defaults(
     """Return the document of the defaults; None: the settings decide."""
     return {
         "default_strategy": None if strategy is None else strategy.wire,
-        "priority_scope": scope,
+        "priority_scope": scope and str(scope),
         "tenant_fairness": tenants and _fairness(tenants),
     }
 
