@@ -27,6 +27,7 @@ from jobs.services.dispatch.fetch import fetch
 from jobs.services.lanes import queue_config
 from jobs.services.outcome.ack import Ack, ack
 from scheduling.services import configuration, pools
+from scheduling.services.scenarios import Wish
 from tenancy.models import Tenant
 from tenancy.services import tenants
 from tests.concurrency import at_once
@@ -303,7 +304,7 @@ def test_a_simulation_without_a_result_is_not_applied(console: Client) -> None:
 
 
 def test_a_simulation_that_came_from_no_form_is_not_applied(console: Client) -> None:
-    key = simulations.start(simulations.Wish(60), ADA)
+    key = simulations.start(Wish(60), ADA)
     perform()
 
     assert apply(console, url("simulated", key)).status_code == 404
