@@ -7,6 +7,7 @@ from django.http import HttpRequest
 
 from jobs.api.wire.admin import MAX_REASON
 from jobs.domain.access.caller import Caller
+from jobs.domain.errors import InvalidRequest
 from jobs.services.access.staff import bound_to
 from jobs.services.audit.undo_log import HEADER
 
@@ -35,6 +36,15 @@ def caller_of(request: HttpRequest) -> Caller:
         address=request.META.get("REMOTE_ADDR"),
         reason=request.POST.get("reason", "").replace("\x00", "").strip()[:MAX_REASON] or None,
     )
+
+
+def require_reason(request: HttpRequest, *, is_needed: bool = True) -> None:
+    """Refuse a form whose reason is too long, or missing if it is needed. Raises InvalidRequest."""
+    given = request.POST.get("reason", "")
+    if len(given) > MAX_REASON:
+        raise InvalidRequest.field("reason", f"must have at most {MAX_REASON} characters")
+    if is_needed and not caller_of(request).reason:
+        raise InvalidRequest.field("reason", "is required")
 
 
 def told(request: HttpRequest, text: str) -> None:

@@ -97,6 +97,7 @@ PAGES: Final = (
          read="pools.configure", post="pools.configure", app="scheduling"),
     Page("simulate", "simulate/", "simulate.Simulate", "pools",
          read="pools.see", post="simulations.start", app="scheduling"),
+    # the setting that the simulation changes decides which permit a POST needs
     Page("simulated", "simulate/<str:key>/", "simulate.Simulated", "pools",
          read="pools.see", app="scheduling"),
     Page("tenants", "tenants/", "tenants.Tenants", "tenants",

@@ -6,11 +6,13 @@ from typing import Any, Final
 import orjson
 
 from console.api_form import ApiForm, TextField
+from console.proposals import FORMS, Proposal, propose
 from console.refusals import number
 from jobs.domain.errors import InvalidPayload, InvalidRequest
-from jobs.domain.lanes.queues import RETAINED
+from jobs.domain.lanes.queues import RETAINED, merge
 from jobs.domain.wire import jsonio
 from jobs.domain.wire.durations import format_duration, parse_short_duration
+from jobs.services.lanes import queue_config
 
 FOR_EVER: Final = "forever"
 API_NAMES: Final = {
@@ -77,6 +79,18 @@ class QueueForm(ApiForm):
             "default_retry": _object(given["retry"]),
         }
         return {name: value for name, value in members.items() if value not in (None, {}, [])}
+
+
+def proposed(name: str, wanted: Mapping[str, Any], fields: Mapping[str, str]) -> Proposal:
+    """Return a queue's new configuration as a change to simulate.
+
+    Raises NotFound, InvalidRequest, and Unprocessable without a change of the limits.
+    """
+    queue_config.config_of(name)
+    after = merge({}, wanted, strict=True)
+    limits = {member: after.get(member) for member in FORMS["queue"].replayed}
+    changes = orjson.dumps({"queues": {name: limits}}, option=orjson.OPT_INDENT_2).decode()
+    return propose(queue_config.subject(name), after, changes=changes, fields=fields)
 
 
 def fields_of(config: Mapping[str, Any]) -> dict[str, str]:

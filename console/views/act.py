@@ -8,12 +8,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from console.access import denied, refusal
 from console.actions.action import Action
 from console.actions.table import ACTIONS
-from console.callers import caller_of, told
+from console.callers import caller_of, require_reason, told
 from console.shown import Secret
 from console.views.base import PageView
-from jobs.api.wire.admin import MAX_REASON
 from jobs.domain.access.caller import Caller
-from jobs.domain.errors import InvalidRequest, OJSError
+from jobs.domain.errors import OJSError
 from jobs.permits import table
 from jobs.services.audit.audit import audited
 
@@ -37,6 +36,7 @@ class Act(PageView):
             permit = self._action().further(request.POST)
             if permit and (why := refusal(request, table().named[permit])):
                 return denied(request, why)
+            require_reason(request, is_needed=self._action().needs_reason)
             done = _run(self._action(), request.POST, who)
         except OJSError as problem:
             messages.error(request, str(problem).capitalize() + ".")
@@ -55,10 +55,6 @@ class Act(PageView):
 
 
 def _run(action: Action, form: QueryDict, who: Caller) -> str | Secret:
-    if len(form.get("reason", "")) > MAX_REASON:
-        raise InvalidRequest.field("reason", f"must have at most {MAX_REASON} characters")
-    if action.needs_reason and not who.reason:
-        raise InvalidRequest.field("reason", "is required")
     if not action.audit:
         return action.run(form, who)
     with audited(who, action.audit, form.get("id", "")):

@@ -5,8 +5,10 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from console import simulating
 from console.callers import caller_of, told
 from console.pool_forms import ConfigurationForm, PoolForm, configured
+from console.pool_proposals import of_configuration_form, of_pool_form
 from console.pools import MINUTES, WORDS, PoolLine, detail, name_of, over
 from console.views.base import PageView
 from jobs.domain.dispatch.claim import STRATEGIES
@@ -35,6 +37,7 @@ class Pools(PageView):
         number = int(raw) if raw.isdecimal() and len(raw) < 5 else 1  # noqa: PLR2004 - digits
         found, total = pools.page(limit=SIZE, offset=max(0, number - 1) * SIZE)
         defaults = configuration.defaults()
+        tried = simulating.fields(self.request, "scheduling")
         return super().get_context_data(
             **{
                 "lines": [PoolLine(state) for state in found],
@@ -47,19 +50,27 @@ class Pools(PageView):
                 "default_tenants": defaults.tenants,
                 "default_over": over(defaults.tenants),
                 "strategies": _strategies(),
-                "fields": configured(defaults),
+                "fields": tried or configured(defaults),
+                "is_open": tried is not None,
+                "simulate": simulating.offer(self.request),
                 **kwargs,
             }
         )
 
     def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
-        """Store the configuration, or show the errors."""
+        """Store or simulate the configuration, or show the errors."""
         form = ConfigurationForm(request.POST)
+        if simulating.is_asked(request):
+            begun = simulating.begin(request, form, lambda: of_configuration_form(form))
+            return begun or self._refused(form, **kwargs)
         if not form.stored(lambda: configuration.configure(form.wanted, caller_of(request))):
-            shown = self.get_context_data(fields=form.shown, wrong=form.wrong, **kwargs)
-            return self.render_to_response(shown, status=400)
+            return self._refused(form, **kwargs)
         told(request, "The configuration is saved and applies from now on.")
         return HttpResponseRedirect(reverse("ojs_console:pools"))
+
+    def _refused(self, form: ConfigurationForm, **kwargs: Any) -> HttpResponse:
+        shown = self.get_context_data(fields=form.shown, wrong=form.wrong, **kwargs)
+        return self.render_to_response(shown, status=400)
 
 
 class PoolDetail(PageView):
@@ -100,13 +111,17 @@ class PoolEdit(PageView):
         """Show the form with the data of the pool."""
         before = self._before()
         named = request.GET.get("name", "").replace("\x00", "")
+        if tried := simulating.fields(request, "pool", self.kwargs.get("name")):
+            return self._form(PoolForm(before=before, initial=tried))
         if before:
             return self._form(PoolForm(before=before))
         return self._form(PoolForm(initial={"name": named[:128]}))
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Store the pool and show it, or show the errors."""
+        """Store the pool and show it, or simulate it, or show the errors."""
         form = PoolForm(request.POST, before=self._before())
+        if simulating.is_asked(request):
+            return simulating.begin(request, form, lambda: of_pool_form(form)) or self._form(form)
         if not form.stored(lambda: pools.put(form.pool, caller_of(request))):
             return self._form(form)
         name = form.pool.name
@@ -128,6 +143,7 @@ class PoolEdit(PageView):
             fields=form.shown,
             wrong=form.wrong,
             strategies=_strategies(),
+            simulate=simulating.offer(self.request),
             title=f"Change {name}" if name else "New pool",
         )
         return self.render_to_response(shown, status=400 if form.wrong else 200)

@@ -8,14 +8,14 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from attention.domain.rule import Subject as FindingSubject
-from console import runbooks, tasks
+from console import runbooks, simulating, tasks
 from console.access import may
 from console.actions.queues import PURGED
 from console.callers import caller_of, told
 from console.chart import chart
 from console.marks import Subject
 from console.objectives import objective_shown
-from console.queue_forms import QueueForm, fields_of
+from console.queue_forms import QueueForm, fields_of, proposed
 from console.views.base import PageView
 from console.why import subjects
 from console.why.statements import statements
@@ -81,7 +81,8 @@ class QueueDetail(PageView):
                 "chart": None if self.tenant else chart(self.request, Subject(queue=name)),
                 "objective": None if self.tenant else objective_shown(judged(name, found.config)),
                 "config": orjson.dumps(found.config, option=orjson.OPT_INDENT_2).decode(),
-                "fields": fields_of(found.config),
+                "fields": simulating.fields(self.request, "queue", name) or fields_of(found.config),
+                "simulate": None if self.tenant else simulating.offer(self.request),
                 "strategies": STRATEGIES,
                 "why_here": statements(
                     self.request,
@@ -99,9 +100,11 @@ class QueueDetail(PageView):
         )
 
     def post(self, request: HttpRequest, name: str) -> HttpResponse:
-        """Store the configuration of the form or of the JSON text, or show the errors."""
+        """Store or simulate the configuration of the form or the JSON text, or show the errors."""
         written = request.POST.get("config")
         form = QueueForm(request.POST)
+        if simulating.is_asked(request):
+            return self._simulated(form)
         form.is_valid()
         who = caller_of(request)
         try:
@@ -112,12 +115,22 @@ class QueueDetail(PageView):
         except OJSError as problem:
             if written is None:
                 form.refuse(problem)
-                shown = self.get_context_data(name=name, fields=form.shown, wrong=form.wrong)
-            else:
-                shown = self.get_context_data(name=name, config=written, problem=str(problem))
+                return self._refused(form)
+            shown = self.get_context_data(name=name, config=written, problem=str(problem))
             return self.render_to_response(shown, status=400)
         told(request, f"The configuration of queue {name} is saved and applies now.")
         return HttpResponseRedirect(reverse("ojs_console:queue", args=[name]))
+
+    def _simulated(self, form: QueueForm) -> HttpResponse:
+        name = self.kwargs["name"]
+        begun = simulating.begin(
+            self.request, form, lambda: proposed(name, form.wanted, form.shown)
+        )
+        return begun or self._refused(form)
+
+    def _refused(self, form: QueueForm) -> HttpResponse:
+        shown = self.get_context_data(name=self.kwargs["name"], fields=form.shown, wrong=form.wrong)
+        return self.render_to_response(shown, status=400)
 
 
 def _parsed(written: str) -> dict[str, Any]:

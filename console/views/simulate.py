@@ -4,13 +4,19 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.functional import cached_property
 
-from console import simulations, tasks
+from console import proposals, simulations, tasks
 from console.access import may
-from console.callers import caller_of
+from console.callers import caller_of, require_reason, told
 from console.comparison import groups
+from console.proposals import Proposal
+from console.simulating import PERMIT
+from console.simulations import Simulation
+from console.trials import trial
 from console.views.base import PageView
-from jobs.domain.errors import OJSError, Unprocessable
+from jobs.domain.access.caller import Caller
+from jobs.domain.errors import Conflict, OJSError, Unprocessable
 from scheduling.services.scenarios import Wish
 
 FIELDS = ("minutes", "scenario", "changes")
@@ -87,13 +93,14 @@ def _wish(fields: dict[str, str]) -> Wish:
 
 
 class Simulated(PageView):
-    """The progress of a simulation, then its result."""
+    """The progress of a simulation, then its result; a change of a form can be applied."""
 
     template_name = "ojs/console/simulated.html"
+    http_method_names = ["get", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read the simulation."""
-        found = simulations.simulation(kwargs["key"])
+        """Read the simulation; a fixed number of statements. Raises Http404."""
+        found = self._found
         if found is None:
             raise Http404
         return super().get_context_data(
@@ -101,11 +108,48 @@ class Simulated(PageView):
             percent=round((found.part or 0) * 100),
             groups=groups(found.found) if found.found else [],
             is_served=found.is_over or tasks.is_served(),
-            title=_title(found.wish),
+            trial=trial(self.request, found),
+            title=_title(found),
             **kwargs,
         )
 
+    def post(self, request: HttpRequest, key: str) -> HttpResponse:
+        """Apply the change of the simulation once, or show why it is refused. Raises Http404."""
+        found = self._found
+        if found is None or found.proposal is None:
+            raise Http404
+        try:
+            require_reason(request)
+            is_first = _applied(found, found.proposal, caller_of(request))
+        except OJSError as problem:
+            shown = self.get_context_data(key=key, refused=str(problem))
+            return self.render_to_response(
+                shown, status=409 if isinstance(problem, Conflict) else 400
+            )
+        outcome = "is applied." if is_first else "has been applied before."
+        told(request, f"The simulated change of {found.proposal.title} {outcome}")
+        return HttpResponseRedirect(reverse("ojs_console:simulated", args=[key]))
 
-def _title(wish: Any) -> str:
-    minutes = wish["minutes"]
-    return f"Simulation of {'a scenario' if minutes is None else f'the last {minutes} minutes'}"
+    @property
+    def posting(self) -> str:
+        """Return the permit to change the setting; a user with that of simulations gets 404."""
+        found = self._found
+        if found is None or found.proposal is None:
+            return PERMIT
+        return found.proposal.subject.kind.change
+
+    @cached_property
+    def _found(self) -> Simulation | None:
+        return simulations.simulation(self.kwargs["key"])
+
+
+def _applied(found: Simulation, proposal: Proposal, who: Caller) -> bool:
+    if not found.found:
+        raise Conflict("the simulation has no result yet")
+    return proposals.apply(found.key, proposal, who)
+
+
+def _title(found: Simulation) -> str:
+    minutes = found.wish["minutes"]
+    of = "a scenario" if minutes is None else f"the last {minutes} minutes"
+    return f"Simulation of {of}" + (f": {found.proposal.title}" if found.proposal else "")

@@ -6,11 +6,13 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from attention.domain.rule import Subject as FindingSubject
+from console import simulating
 from console.access import may
 from console.callers import caller_of, told
 from console.chart import Known, chart
 from console.marks import Subject
 from console.queries_over_time import Change
+from console.tenant_proposals import of_form
 from console.tenants import MINUTES, Detail, TenantFilter, detail, left, line_of, page
 from console.views.base import PageView
 from console.why import subjects
@@ -111,11 +113,16 @@ class TenantEdit(PageView):
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the form with the data of the tenant."""
         named = request.GET.get("id", "").replace("\x00", "")
-        return self._shown(TenantForm(instance=self._before(), initial={"tenant_id": named}))
+        tried = simulating.fields(request, "tenant", self.kwargs.get("tenant_id", ""))
+        given = tried or {"tenant_id": named}
+        return self._shown(TenantForm(instance=self._before(), initial=given))
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Store the tenant and show it, or show the errors."""
+        """Store the tenant and show it, or simulate it, or show the errors."""
         form = TenantForm(request.POST, instance=self._before())
+        if simulating.is_asked(request):
+            begun = simulating.begin(request, form, lambda: of_form(form))
+            return begun or self._shown(form, 400)
         if not form.is_valid():
             return self._shown(form, 400)
         reason = form.cleaned_data["reason"]
@@ -145,6 +152,7 @@ class TenantEdit(PageView):
             form=form,
             members=[form[one] for one in MEMBERS],
             limits=[form[one] for one in LIMITS],
+            simulate=simulating.offer(self.request) if name else None,
             title=f"Change {name}" if name else "New tenant",
         )
         return self.render_to_response(shown, status=status)

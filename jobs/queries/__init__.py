@@ -52,6 +52,7 @@ from jobs.queries.events import (
     LogPlace,
     Run,
     Seen,
+    StartWaitsRow,
     emit,
     emit_pruned,
     events,
@@ -66,6 +67,7 @@ from jobs.queries.events import (
     recorded,
     runs,
     stamp_at,
+    start_waits,
     unread,
 )
 from jobs.queries.finding import (
@@ -268,6 +270,7 @@ __all__ = [
     "Requeued",
     "Run",
     "Seen",
+    "StartWaitsRow",
     "Touched",
     "UniqueJob",
     "Vitals",
@@ -426,6 +429,7 @@ __all__ = [
     "stalled",
     "stamp_at",
     "standings",
+    "start_waits",
     "suspend",
     "take_id",
     "tenant_depths",

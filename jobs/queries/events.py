@@ -190,3 +190,24 @@ def runs(since: int, before: tuple[str, int], limit: int) -> list[Run]:
     """Read a page of the record backwards, from before (stamp, seq) down to the stamp `since`."""
     params = {"since": str(since), "stamp": before[0], "seq": before[1], "limit": limit}
     return list(starmap(Run, run("runs", params)))
+
+
+class StartWaitsRow(NamedTuple):
+    """Starts and waits of a queue, of a tenant, or of all jobs (`part`); null waits: no start."""
+
+    part: str
+    name: str
+    starts: int
+    waits: Sequence[int] | None  # in ms: of 50, 95, 99 and 100 percent
+    is_cut: bool
+
+
+def start_waits(
+    stamps: tuple[int, int], times: tuple[datetime, datetime], looked: int
+) -> list[StartWaitsRow]:
+    """Read starts between two stamps and two times, of the latest `looked` events there."""
+    params = {
+        "low": str(stamps[0]), "high": str(stamps[1]), "since": times[0], "until": times[1],
+        "looked": looked,
+    }  # fmt: skip
+    return list(starmap(StartWaitsRow, run("start_waits", params)))

@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from jobs.domain.dispatch.claim import POOL_PATTERN, Strategy
+from jobs.domain.dispatch.claim import POOL_PATTERN, PriorityScope, Strategy
 from jobs.domain.errors import OJSError, Unprocessable
 from jobs.domain.lanes.queues import merge
 from jobs.domain.wire.names import QUEUE_PATTERN
 from scheduling.domain.pool import Pool, TenantWeights
-from scheduling.domain.pool_request import parse_pool, parse_strategy, parse_tenants
+from scheduling.domain.pool_request import parse_pool, parse_scope, parse_strategy, parse_tenants
 from scheduling.domain.workload import MOST_GROUPS, MOST_SLOTS, Workers
 
 T = TypeVar("T")
 MEMBERS = ("pools", "scheduling", "queues", "workers")
+DEFAULTS = ("default_strategy", "priority_scope", "tenant_fairness")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Change:
 
     pools: Mapping[str, Pool | None] = field(default_factory=dict)
     strategy: Strategy | None = None
+    scope: PriorityScope | None = None
     tenants: TenantWeights | None = None
     queues: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     workers: tuple[Workers, ...] | None = None
@@ -37,7 +39,7 @@ def parse_change(raw: Mapping[str, Any]) -> Change:
     """Read a change. Raises OJSError that names the member by its path."""
     only(raw, MEMBERS)
     defaults = mapping(raw.get("scheduling"), "scheduling")
-    only(defaults, ("default_strategy", "tenant_fairness"), "scheduling")
+    only(defaults, DEFAULTS, "scheduling")
     strategy = defaults.get("default_strategy")
     return Change(
         pools={
@@ -47,6 +49,7 @@ def parse_change(raw: Mapping[str, Any]) -> Change:
         strategy=None
         if strategy is None
         else parse_strategy(strategy, "scheduling.default_strategy"),
+        scope=within("scheduling", lambda: parse_scope(defaults.get("priority_scope"))),
         tenants=within("scheduling", lambda: parse_tenants(defaults.get("tenant_fairness"))),
         queues={
             _named(name, QUEUE_PATTERN.fullmatch, "queues"): _queue(name, body)

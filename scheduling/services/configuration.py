@@ -6,16 +6,17 @@ from django.db.models.functions import Now
 
 from jobs import extensions
 from jobs.domain.access.caller import SYSTEM, Caller
-from jobs.domain.dispatch.claim import PriorityScope, Strategy
+from jobs.domain.dispatch.claim import STRATEGIES, PriorityScope, Strategy
 from jobs.extensions import Document
 from jobs.models import Queue
 from jobs.services.audit.config_log import Subject, configured
 from jobs.services.lanes import configuration
+from scheduling.conf import conf
 from scheduling.domain.pool import DEFAULT, TenantWeights
 from scheduling.domain.pool_request import parse_scope, parse_strategy, parse_tenants
 from scheduling.models import Configuration
 from scheduling.services import pool_cache
-from scheduling.services.documents import DEFAULTS, SCHEDULING
+from scheduling.services.documents import DEFAULTS, SCHEDULING, of_defaults
 from scheduling.services.pools import emit_rebalanced, share
 
 
@@ -41,6 +42,13 @@ def defaults() -> Defaults:
     """Return the effective configuration."""
     found = pool_cache.read()
     return Defaults(found.default_strategy, found.priority_scope, found.tenants or TenantWeights())
+
+
+def in_force(wanted: Wanted) -> Document:
+    """Return the document of a configuration as it is in force: without null."""
+    strategy = STRATEGIES[conf().default_strategy] if wanted.strategy is None else wanted.strategy
+    scope = wanted.scope or PriorityScope(conf().priority_scope)
+    return of_defaults(strategy, scope.value, wanted.tenants or TenantWeights())
 
 
 def configure(wanted: Wanted, caller: Caller = SYSTEM) -> Defaults:

@@ -5,7 +5,7 @@ from typing import Any, Final
 from jobs.domain.dispatch.claim import Strategy
 from jobs.domain.wire.durations import format_duration
 from jobs.extensions import ConfigKind, Document
-from scheduling.domain.pool import TenantWeights
+from scheduling.domain.pool import Pool, TenantWeights
 from scheduling.models import Configuration, CronEntry, PoolRow
 from scheduling.services.pool_cache import to_pool
 
@@ -14,9 +14,11 @@ DEFAULTS: Final = "scheduling"  # the name of the only object of its kind
 
 def _pool(name: str, _: str | None) -> Document | None:
     row = PoolRow.objects.prefetch_related("queues").filter(name=name).first()
-    if row is None:
-        return None
-    pool = to_pool(row)
+    return None if row is None else of_pool(to_pool(row))
+
+
+def of_pool(pool: Pool) -> Document:
+    """Return the document of a pool."""
     return {
         "queues": list(pool.queues),
         "weights": pool.weight_by_queue,
@@ -36,10 +38,21 @@ def _pool(name: str, _: str | None) -> Document | None:
 def _defaults(_: str, __: str | None) -> Document:
     row = Configuration.objects.first() or Configuration()
     chosen = row.default_strategy
+    return of_defaults(
+        None if chosen is None else Strategy(chosen),
+        row.priority_scope,
+        None if row.tenants is None else TenantWeights.from_row(row.tenants),
+    )
+
+
+def of_defaults(
+    strategy: Strategy | None, scope: str | None, tenants: TenantWeights | None
+) -> Document:
+    """Return the document of the defaults; None: the settings decide."""
     return {
-        "default_strategy": None if chosen is None else Strategy(chosen).wire,
-        "priority_scope": row.priority_scope,
-        "tenant_fairness": row.tenants and _fairness(TenantWeights.from_row(row.tenants)),
+        "default_strategy": None if strategy is None else strategy.wire,
+        "priority_scope": scope and str(scope),
+        "tenant_fairness": tenants and _fairness(tenants),
     }
 
 

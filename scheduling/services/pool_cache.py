@@ -92,6 +92,7 @@ def changed(
     pools: Pools,
     by_name: Mapping[str, Pool],
     strategy: Strategy | None,
+    scope: PriorityScope | None,
     tenants: TenantWeights | None,
 ) -> Pools:
     """Return the configuration with these pools, and with these defaults if given."""
@@ -99,6 +100,7 @@ def changed(
         pools,
         by_name=dict(sorted(by_name.items())),
         default_strategy=pools.default_strategy if strategy is None else strategy,
+        priority_scope=scope or pools.priority_scope,
         tenants=tenants or pools.tenants,
         closed=_closed(by_name.values()),
         shares=_shares(by_name.values()),

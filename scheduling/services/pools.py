@@ -93,8 +93,7 @@ def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
     with configured(caller, Subject(POOL, pool.name), "pool.changed") as data:
         configuration.change()
         before = pool_cache.read()
-        _refuse_static(pool.name, before)
-        refuse_contradiction(pool, before)
+        _refuse(pool, before)
         stored = before.by_name.get(pool.name)
         data["strategy"], data["queues"] = pool.strategy.name.lower(), list(pool.queues)
         data["tenant"] = pool.tenant
@@ -104,6 +103,16 @@ def put(pool: Pool, caller: Caller = SYSTEM) -> tuple[PoolState, bool]:
         _share(before, [*(stored.queues if stored else ()), *pool.queues])
     pool_cache.cache.clear()
     return find(pool.name), stored is None
+
+
+def check(pool: Pool) -> None:
+    """Refuse a pool that `put` refuses. Raises Conflict and PoolStatic."""
+    _refuse(pool, pool_cache.read())
+
+
+def _refuse(pool: Pool, pools: Pools) -> None:
+    _refuse_static(pool.name, pools)
+    refuse_contradiction(pool, pools)
 
 
 def _refuse_static(name: str, pools: Pools) -> None:

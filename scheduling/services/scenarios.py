@@ -1,7 +1,7 @@
 """Parse and run requests for simulations, for the command and the console."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jobs.domain.errors import Unprocessable
 from scheduling.domain.change import Change, parse_change, within
@@ -9,7 +9,7 @@ from scheduling.domain.scenario import parse_scenario
 from scheduling.domain.workload import MOST_JOBS, Workload
 from scheduling.services import pool_cache
 from scheduling.services.past import past
-from scheduling.services.simulate import Comparison, changed, compare, configured
+from scheduling.services.simulate import Comparison, Context, changed, compare, configured
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,20 @@ def run(
     *,
     progress: Callable[[float], None] = lambda _part: None,
     most_s: float | None = None,
+    after: Context | None = None,
 ) -> Comparison:
-    """Simulate. Raises OJSError, and TooLong after `most_s` seconds."""
+    """Simulate. Raises OJSError, and TooLong after `most_s` seconds.
+
+    `after` surrounds the simulation with the change; it may itself be the change.
+    """
     load, before, change = _read(wish)
     pools = pool_cache.read()
     if load is None:
         load = past(wish.minutes or 0, wish.most_jobs, pools)
     setup = within("scenario", lambda: changed(configured(load, pools), before))
     other = within("changes", lambda: changed(setup, change)) if change else None
+    if after is not None:
+        other = replace(other or setup, context=after)
     return compare(load, setup, other, progress=progress, most_s=most_s)
 
 

@@ -6,6 +6,7 @@ docs/adr/0011-simulation.md. It reads live tables before it begins, and writes n
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from threading import Event
@@ -36,17 +37,22 @@ LOOK_S: Final = 0.5  # between two reports of progress
 COUNTED: Final = 100  # waiting jobs of a queue from which on depths are stored
 
 Progress = Callable[[float], None]
+Context = Callable[[], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A whole configuration; `limits` are limits of tenants, keys and types, by live id."""
+    """A whole configuration; `limits` are limits of tenants, keys and types, by live id.
+
+    `context` surrounds the simulation, in its thread: it may change what extensions read.
+    """
 
     pools: Pools
     queues: Mapping[str, Mapping[str, Any]]
     overrides: Mapping[str, LimitPolicy]  # of queues' limits, by queue
     limits: Mapping[int, tuple[LimitName, LimitPolicy]]
     workers: tuple[Workers, ...]
+    context: Context = nullcontext
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,7 @@ def changed(setup: Setup, change: Change) -> Setup:
             raise Unprocessable.field(f"pools.{name}", "is not a pool that can be removed")
         if pool is not None:
             by_name[name] = pool
-    pools = pool_cache.changed(setup.pools, by_name, change.strategy, change.tenants)
+    pools = pool_cache.changed(setup.pools, by_name, change.strategy, change.scope, change.tenants)
     for name, pool in change.pools.items():
         if pool is not None:
             _refuse_contradiction(name, pools)
@@ -183,7 +189,7 @@ def _reporter(parts: list[float], n: int, stop: Event) -> Progress:
 
 def _simulated(load: Workload, setup: Setup, progress: Progress) -> list[int | None]:
     load = replace(load, workers=setup.workers)
-    with scratch() as opened:
+    with scratch() as opened, setup.context():
         pools = replace(setup.pools, version=opened.version)
         with pool_cache.standing(pools):
             return simulate(load, _Store(opened, load, setup), progress=progress)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from jobs.extensions import ConfigKind, Document
+from tenancy.domain.tenant import Definition, QuotaMode
 from tenancy.domain.tenant_request import LIMITS
 from tenancy.models import Tenant
 from tenancy.services.tenant_cache import limits_of
@@ -12,14 +13,28 @@ def _tenant(name: str, _: str | None) -> Document | None:
     row = Tenant.objects.filter(id=name).first()
     if row is None:
         return None
-    limits = limits_of(row).to_wire()
+    return of_definition(
+        Definition(
+            limits_of(row),
+            row.name,
+            row.fairness_weight,
+            row.priority_boost,
+            QuotaMode(row.quota_mode),
+            row.isolation,
+        )
+    )
+
+
+def of_definition(wanted: Definition) -> Document:
+    """Return the document of a tenant's configuration."""
+    limits = wanted.limits.to_wire()
     return {
-        "name": row.name,
+        "name": wanted.name,
         "limits": {name: limits[name] for name in LIMITS},
-        "fairness_weight": row.fairness_weight,
-        "priority_boost": row.priority_boost,
-        "quota_mode": str(row.quota_mode),
-        "isolation": row.isolation,
+        "fairness_weight": wanted.weight,
+        "priority_boost": wanted.boost,
+        "quota_mode": str(wanted.quota_mode),
+        "isolation": wanted.isolation,
     }
 
 

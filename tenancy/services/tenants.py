@@ -159,11 +159,7 @@ def put(
     touches no job. Raises Unprocessable for a namespace of the default tenant.
     Locks: the configuration version, the tenant, lanes.
     """
-    if wanted.isolation == NAMESPACE and tenant_id == conf().default:
-        raise Unprocessable.field(
-            "isolation",
-            "must not be namespace: workers without a tenant belong to the default tenant",
-        )
+    check(tenant_id, wanted)
     with _changing(tenant_id, "tenant.configured", caller, reason) as (row, data):
         is_new = data["is_new"]
         data |= {"limits": wanted.limits.to_wire(), "fairness_weight": wanted.weight}
@@ -177,6 +173,15 @@ def put(
         if source is Source.STATIC or row.source == Source.AUTO:
             row.source = source
     return find(tenant_id), is_new
+
+
+def check(tenant_id: str, wanted: Definition) -> None:
+    """Refuse a configuration that `put` refuses. Raises Unprocessable."""
+    if wanted.isolation == NAMESPACE and tenant_id == conf().default:
+        raise Unprocessable.field(
+            "isolation",
+            "must not be namespace: workers without a tenant belong to the default tenant",
+        )
 
 
 def put_limits(

@@ -14,8 +14,9 @@ from playwright.sync_api import Page
 from attention.models import Finding
 from attention.services.look import look
 from attention.services.mute import mute
-from console import cron
+from console import cron, simulations
 from console.models import SavedView
+from console.queue_forms import proposed
 from console.roles import Role
 from federation.domain.breaker import State as Breaker
 from federation.models import ReplicationPeer
@@ -32,6 +33,7 @@ from jobs.services.workers import workers
 from tests.configured import CASES
 from tests.console import test_audited as made
 from tests.console.test_operations import begin
+from tests.console.test_simulate import perform
 from tests.console.test_tenants import throttle
 from tests.factories import JobFactory, stored_ids
 from tests.federation.replication import lost
@@ -332,6 +334,14 @@ ACTS: dict[str, Press] = {
 }
 TEMPLATE = '{"type": "report", "args": []}'
 
+
+def _simulated() -> str:
+    JobFactory.create(state=State.COMPLETED, queue="mail")
+    key = simulations.start_proposal(proposed("mail", {"concurrency": 3}, {}), ADA)
+    perform()
+    return f"/console/simulate/{key}/"
+
+
 # routes that take a POST besides the actions, by name
 FORMS: dict[str, Press] = {
     "job_retry": Press(_at(made.dead, f"{JOB}/retry"), "Retry", _reasoned, asks=False),
@@ -359,6 +369,7 @@ FORMS: dict[str, Press] = {
     "simulate": Press(
         lambda: "/console/simulate/", "Simulate", _filled(minutes="5"), asks=False
     ),
+    "simulated": Press(_simulated, "Apply", _reasoned, asks=False),
     "cron_new": Press(
         lambda: "/console/cron/new/", "Save", _filled(name="n", template=TEMPLATE), asks=False
     ),

@@ -125,8 +125,7 @@ def restore(number: int, caller: Caller, *, expected: str, is_undo: bool = False
     with atomic():
         queries.lock_config_version()
         seen = preview(number, is_undo=is_undo)
-        if seen.expected != expected:
-            raise _changed(seen)
+        _expect(seen.subject, seen.expected, expected)
         if seen.present != seen.document:
             write = import_string(seen.subject.kind.write)
             with restoring(number):
@@ -146,8 +145,17 @@ def digest(document: Document | None) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
-def _changed(seen: Preview) -> Conflict:
-    return Conflict(
-        f"{seen.subject.kind.label.lower()} {seen.subject.name} was changed again since",
-        details={"kind": seen.change.kind, "name": seen.change.name, "expected": seen.expected},
-    )
+def refuse_changed(subject: Subject, expected: str) -> None:
+    """Refuse an object whose present document has another digest. Raises Conflict.
+
+    Call it in the transaction of a change, after `configuration.hold`.
+    """
+    _expect(subject, digest(subject.document()), expected)
+
+
+def _expect(subject: Subject, present: str, expected: str) -> None:
+    if present != expected:
+        raise Conflict(
+            f"{subject.kind.label.lower()} {subject.name} was changed again since",
+            details={"kind": subject.kind.name, "name": subject.name, "expected": present},
+        )

@@ -522,6 +522,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "revive": lambda: dead_letter.retry(discarded()),
     "runs": lambda: queries.runs(STAMPS // 2, (str(STAMPS), 2**62), BATCH),
     "stall": stall,
+    "start_waits": lambda: queries.start_waits((STAMPS // 2, STAMPS), (NOON, NOON), BATCH),
     "label_depths": lambda: queries.label_depths(1000),
     "stalled": lambda: queries.stalled(1000),
     "suspend": suspended,

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import orjson
@@ -21,7 +22,8 @@ from scheduling.services import pool_cache, scenarios, simulate
 from scheduling.services.past import past
 from scheduling.services.scenarios import Wish
 from scheduling.services.simulate import Comparison
-from tenancy.domain.tenant import Definition
+from tenancy.domain.tenant import Definition, TenantPolicy
+from tenancy.services.tenant_cache import as_if
 from tenancy.services.tenants import put as put_tenant
 from tests.concurrency import at_once
 from tests.factories import DraftFactory, stored_ids
@@ -66,6 +68,43 @@ def test_boosts_of_tenants_count_in_simulations() -> None:
 
     assert found.tenants["blue"].started >= 40
     assert found.tenants["red"].started == 0
+
+
+def test_a_weight_of_a_tenant_counts_that_is_not_stored() -> None:
+    put_tenant("blue", Definition(weight=1.0))
+    scenario = {
+        **overloaded("q"),
+        "jobs": [
+            {"queue": "q", "tenant": tenant, "arrivals": {"burst": 300}, "runs": "500ms"}
+            for tenant in ("blue", "red")
+        ],
+    }
+
+    found = scenarios.run(
+        Wish(scenario=orjson.dumps(scenario).decode()),
+        after=partial(as_if, {"blue": TenantPolicy(weight=3.0)}),
+    )
+
+    assert found.after is not None
+    assert abs(found.before.tenants["blue"].share - 0.5) < 0.02
+    assert abs(found.after.tenants["blue"].share - 0.75) < 0.02
+
+
+def test_the_scope_of_priorities_can_be_changed() -> None:
+    jobs = [
+        {"queue": "a", "arrivals": {"burst": 100}, "runs": "500ms"},
+        {"queue": "b", "priority": 5, "arrivals": {"burst": 100}, "runs": "500ms"},
+    ]
+    work = {
+        "duration": "10s", "workers": [{"queues": ["a", "b"], "slots": 4}], "jobs": jobs,
+        "scheduling": {"default_strategy": "strict"},
+    }  # fmt: skip
+
+    found = compared(work, scheduling={"priority_scope": "global"})
+
+    assert found.after is not None
+    assert starts(found.before)["b"] == 0
+    assert starts(found.after)["a"] == 0
 
 
 def test_weighted_shares_are_the_weights_and_round_robin_is_even() -> None:
