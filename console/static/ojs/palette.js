@@ -40,12 +40,19 @@
       document.documentElement.dataset.theme = theme;
       document.dispatchEvent(new Event("ojs:theme"));
     }));
-    const zones = [["my time zone", ""], ["UTC", "UTC"]].map(([label, zone]) => command(`Times in ${label}`, () => {
-      localStorage.setItem("ojs.zone", zone);
-      document.dispatchEvent(new Event("ojs:zone"));
-    }));
     const help = command("Keyboard shortcuts", () => document.getElementById("help").showModal());
-    return [...themes, ...zones, help];
+    return [...themes, ...displays(), help];
+  }
+
+  // The choices of the form at the foot of the page; the server keeps and applies them.
+  function displays() {
+    const form = document.getElementById("display");
+    return [...form.querySelectorAll("select")].flatMap((field) => [...field.options].map((option) => (
+      command(`${field.labels[0].firstChild.textContent.trim()}: ${option.text}`, () => {
+        field.value = option.value;
+        form.requestSubmit();
+      })
+    )));
   }
 
   // The last entries: lists of jobs by the typed text.
