@@ -64,7 +64,7 @@ def test_an_action_of_a_schedule_and_of_a_tenant_names_its_object(page: Page) ->
 def test_arrows_choose_a_result_and_escape_closes(page: Page) -> None:
     of_each_kind("mail")
     search(page, "mail")
-    field = page.get_by_role("combobox", name="Search everything")
+    field = page.get_by_role("combobox", name="Go to")
     expect(page.locator("#palette").get_by_role("option", selected=True)).to_contain_text(
         "mail-queue"
     )
