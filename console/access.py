@@ -14,6 +14,7 @@ from django.template.response import TemplateResponse
 
 from console.callers import tenant_of
 from console.conf import conf
+from console.display import read_display
 from console.latest import from_replica, latest_from_now
 from console.pages import BY_NAME, Menu, Page, installed
 from jobs.api.access.session import login_page
@@ -91,6 +92,7 @@ def frame(request: HttpRequest, page: Page | None = None) -> dict[str, Any]:
         "section": section,
         "section_label": next((one.label for one in installed() if one.name == section), ""),
         "may": Allowed(request),
+        "display": read_display(request.COOKIES),
         "is_read_only": conf().read_only,
         "tenant": tenant,
         "tenants": tenants_of(request.user) if tenant else (),

@@ -4,6 +4,8 @@ from typing import Final
 
 from django.contrib import messages
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from jobs.api.wire.admin import MAX_REASON
 from jobs.domain.access.caller import Caller
@@ -45,6 +47,14 @@ def require_reason(request: HttpRequest, *, is_needed: bool = True) -> None:
         raise InvalidRequest.field("reason", f"must have at most {MAX_REASON} characters")
     if is_needed and not caller_of(request).reason:
         raise InvalidRequest.field("reason", "is required")
+
+
+def page_of(request: HttpRequest) -> str:
+    """Return the page of a form, to which its answer redirects; the overview without one."""
+    wanted = request.POST.get("next", "")
+    if url_has_allowed_host_and_scheme(wanted, {request.get_host()}):
+        return wanted
+    return reverse("ojs_console:overview")
 
 
 def told(request: HttpRequest, text: str) -> None:

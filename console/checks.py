@@ -1,9 +1,12 @@
-"""System check of the console in a host project: the broker of its operator tasks."""
+"""System checks of the console: the broker of its operator tasks, and templates of links."""
 
 from typing import Any, Final
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+
+from console import links
+from console.conf import conf
 
 # django-q2 without one of these keys asks for Redis
 BROKERS: Final = frozenset(
@@ -24,3 +27,14 @@ def check_cluster(**_options: Any) -> list[CheckMessage]:
             )
         ]
     return []
+
+
+@register("ojs")
+def check_links(**_options: Any) -> list[CheckMessage]:
+    """Report templates of links that make no address."""
+    templates = {"TRACE_URL": conf().trace_url, "LOG_URL": conf().log_url}
+    return [
+        Error(f"OJS_CONSOLE[{name!r}] {wrong}", id="ojs.E051")
+        for name, template in templates.items()
+        if template and (wrong := links.problem(template))
+    ]

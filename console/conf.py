@@ -14,6 +14,8 @@ class Conf:
     """Settings by the lower-case keys of `settings.OJS_CONSOLE`."""
 
     read_only: bool = False  # refuses all changes in the console and Django's admin
+    trace_url: str = ""  # link of a job to its trace, with places of `links.py`; empty: none
+    log_url: str = ""  # link of a job to its log lines
 
 
 @cache

@@ -1,7 +1,7 @@
 """The pages of the console: one table of routes, permits and places in the menu.
 
-The URL configuration, the menu, the guard and the search of pages (`keys.js`, which reads the menu)
-derive from it.
+The URL configuration, the menu, the guard and the search of pages (`palette.js`, which reads the
+menu) derive from it.
 """
 
 from collections.abc import Iterator
@@ -179,6 +179,8 @@ PAGES: Final = (
     Page("styleguide", "styleguide/", "styleguide.Styleguide", read=_SEE, is_debug=True),
     # the action decides which permit it needs
     Page("act", "actions/<str:verb>/", "act.Act"),
+    Page("palette", "palette/", "palette.Palette", read=_SEE),
+    Page("display", "display/", "display.ChooseDisplay", post="console.choose_display"),
     Page("within", "within/", "within.Within", post="console.choose_tenant"),
 )  # fmt: skip
 BY_NAME: Final = {page.name: page for page in PAGES}

@@ -10,6 +10,7 @@ SEE: Final = ("ojs_jobs.view_job",)
 PERMITS: Final = (
     Permit("console.see", Role.VIEWER, SEE, Tenants.OWN),
     Permit("console.choose_tenant", Role.VIEWER, SEE, Tenants.OWN),
+    Permit("console.choose_display", Role.VIEWER, SEE, Tenants.OWN),
     Permit("types.see", Role.VIEWER, SEE, Tenants.ALL),
     Permit("tenants.compare", Role.VIEWER, SEE, Tenants.ALL),
     Permit("schemas.browse", Role.VIEWER, ("ojs_versioning.view_schema",), Tenants.ALL),

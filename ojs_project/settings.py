@@ -376,7 +376,11 @@ OJS_HTTP = {
 }
 Limits.of(OJS_HTTP)  # raises for impossible values at the start
 
-OJS_CONSOLE = {"READ_ONLY": env.flag("OJS_CONSOLE_READ_ONLY")}
+OJS_CONSOLE = {
+    "READ_ONLY": env.flag("OJS_CONSOLE_READ_ONLY"),
+    "TRACE_URL": env.text("OJS_CONSOLE_TRACE_URL") or "",
+    "LOG_URL": env.text("OJS_CONSOLE_LOG_URL") or "",
+}
 
 _LOG_STREAM = env.choice("OJS_LOG_STREAM", ("stdout", "stderr"))
 _IS_QUIET_DEMO = OJS_DEMO and not env.is_set("OJS_LOG_LEVEL")

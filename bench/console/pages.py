@@ -103,6 +103,10 @@ FIELDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "schemas": {"type": ("type-1", NOTHING), "page": ("2",)},
     "workflows": {"state": ("running", "failed"), "tenant": ("tenant-1", NOTHING)},
     "webhooks": {"status": ("dead", "pending"), "subscription": ("subscription-1",)},
+    "palette": {
+        "q": ("queue-1", "pause queue-1", "01890000", NOTHING),
+        "q=1&of": ("queue", "type", "tenant", "version", "error_type"),
+    },
     "operation_new": {
         "verb": ("cancel", "retry", "delete", "export", "cancel&type=none", "retry&queue=queue-1"),
     },

@@ -309,15 +309,19 @@ def count_link(queue: QueueStats, state: str, tenant: str = "") -> SafeString:
 @register.simple_tag
 def worker_badge(worker: WorkerRow) -> SafeString:
     """Show the state of a worker, the most serious fact first."""
+    return badge(*worker_standing(worker))
+
+
+def worker_standing(worker: WorkerRow) -> tuple[str, str]:
+    """Return the colour and the word of the state of a worker."""
     if worker.stopped_at:
-        return badge("cancelled", "stopped")
+        return "cancelled", "stopped"
     if worker.dead_at:
-        return badge("discarded", "dead")
+        return "discarded", "dead"
     if worker.is_silent:
-        return badge("retryable", "silent")
+        return "retryable", "silent"
     standing = Standing(max(worker.reported, worker.directive))
-    name = standing.name.lower()
-    return badge("completed" if standing is Standing.RUNNING else "paused", name)
+    return "completed" if standing is Standing.RUNNING else "paused", standing.name.lower()
 
 
 @register.filter

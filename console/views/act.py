@@ -2,13 +2,11 @@
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
-from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 
 from console.access import denied, refusal
 from console.actions.action import Action
 from console.actions.table import ACTIONS
-from console.callers import caller_of, require_reason, told
+from console.callers import caller_of, page_of, require_reason, told
 from console.shown import Secret
 from console.views.base import PageView
 from jobs.domain.access.caller import Caller
@@ -31,7 +29,7 @@ class Act(PageView):
 
     def post(self, request: HttpRequest, verb: str) -> HttpResponse:
         """Redirect to a page that shows the outcome, with a button to undo it; show a secret."""
-        back, who = _back(request), caller_of(request)
+        back, who = page_of(request), caller_of(request)
         try:
             permit = self._action().further(request.POST)
             if permit and (why := refusal(request, table().named[permit])):
@@ -59,10 +57,3 @@ def _run(action: Action, form: QueryDict, who: Caller) -> str | Secret:
         return action.run(form, who)
     with audited(who, action.audit, form.get("id", "")):
         return action.run(form, who)
-
-
-def _back(request: HttpRequest) -> str:
-    wanted = request.POST.get("next", "")
-    if url_has_allowed_host_and_scheme(wanted, {request.get_host()}):
-        return wanted
-    return reverse("ojs_console:overview")

@@ -4,10 +4,12 @@ from typing import Any
 
 import orjson
 from django.http import Http404
+from django.urls import reverse
 from django.utils import timezone
 
 from attention.domain.rule import Subject
-from console import gantt
+from console import gantt, links
+from console.again import again
 from console.one_job import OfOneJob
 from console.story import attempts, steps
 from console.why.gates import causes_of_job
@@ -67,6 +69,8 @@ class JobDetail(OfOneJob):
             classified=classification(job),
             is_encoded=has_encoded(orjson.loads(job.args)),
             envelope=orjson.dumps(encode_job(job)),
+            again=again(job, self.request.build_absolute_uri(reverse("ojs-jobs"))),
+            links=links.of_job(job, timezone.now()),
             past=_past_of(job, self.request.GET.get("event")),
             title=f"{job.type} {job.id[-12:]}",
         )

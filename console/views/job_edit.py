@@ -8,11 +8,11 @@ from django.urls import reverse
 
 from console import classified
 from console.access import denied
+from console.again import request_of
 from console.callers import caller_of, told
 from console.one_job import OfOneJob
 from jobs.api.jobs.override import decode_override
-from jobs.api.schemas.jobs import JOB_REQUEST_MEMBERS
-from jobs.api.wire.job_codec import decode_job, encode_job
+from jobs.api.wire.job_codec import decode_job
 from jobs.domain.errors import InvalidRequest, OJSError
 from jobs.domain.job import Job
 from jobs.domain.outcome.bulk import REVIVED
@@ -24,16 +24,6 @@ from jobs.services.enqueue.enqueue import enqueue
 from jobs.services.operate import operate
 
 EDITED: Final = ("args", "meta", "queue", "priority")
-# members of an envelope that belong to this job alone; a copy gets its own
-OWN: Final = {
-    "id",
-    "scheduled_at",
-    "expires_at",
-    "delay",
-    "delay_until",
-    "pending",
-    "trace_context",
-}
 
 
 class JobForm(OfOneJob):
@@ -123,9 +113,7 @@ class JobClone(JobForm):
 
     def filled(self, job: Job) -> dict[str, str]:
         """Return a request that would make such a job now."""
-        whole = orjson.loads(orjson.dumps(encode_job(job)))
-        kept = {n: v for n, v in whole.items() if n in JOB_REQUEST_MEMBERS and n not in OWN}
-        return {"envelope": _pretty(orjson.dumps(kept))}
+        return {"envelope": _pretty(orjson.dumps(request_of(job)))}
 
     def act(self, job: Job, who: Any) -> tuple[str, str]:
         """Enqueue the copy; the audit entry names the original job."""

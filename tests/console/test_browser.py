@@ -212,6 +212,7 @@ def test_colours_and_the_time_zone_that_were_chosen_stay(page: Page) -> None:
         page.keyboard.press("Control+k")
         page.keyboard.type(words)
         page.keyboard.press("Enter")
+    expect(page.locator("html")).to_have_attribute("data-zone", "UTC")
     page.goto("/console/jobs/")
 
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"

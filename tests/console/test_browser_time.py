@@ -93,10 +93,12 @@ def test_a_chart_reads_in_the_zone_of_the_page(page: Page, zone: str) -> None:
     at = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=30)
     for span_s, begin in ((3600, at), (86_400, at.replace(hour=0))):
         Period.objects.create(span_s=span_s, at=begin, queue="mail", type="a", enqueued=1_500_000)
-    page.context.new_cdp_session(page).send(
-        "Emulation.setTimezoneOverride", {"timezoneId": "Asia/Kolkata"}
-    )
-    page.evaluate("zone => localStorage.setItem('ojs.zone', zone)", zone)
+    debugger = page.context.new_cdp_session(page)
+    debugger.send("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Kolkata"})
+    if zone:
+        page.locator("#display [name=zone]").select_option(zone)
+        page.get_by_role("button", name="Apply").click()
+        expect(page.locator("html")).to_have_attribute("data-zone", zone)
     page.goto("/console/?range=7d")
     local = at if zone else at + timedelta(hours=5, minutes=30)
     chart = page.locator("[data-chart=throughput]")
@@ -115,6 +117,7 @@ def test_a_chart_reads_in_the_zone_of_the_page(page: Page, zone: str) -> None:
         page.keyboard.press("ArrowLeft")
     expect(chart.locator("[data-ojs-said]")).to_contain_text(re.compile(rf"\b{at.day}\b.*\(UTC\)"))
     expect(chart.locator("[data-ojs-said]")).to_contain_text("Enqueued 1.5 M")
+    debugger.detach()
 
 
 def test_a_pause_holds_the_page_until_it_ends(page: Page) -> None:

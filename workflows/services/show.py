@@ -12,7 +12,7 @@ from workflows import queries
 from workflows.domain.kinds import FlowState
 from workflows.domain.limits import SHOWN_RESULTS_BYTES
 from workflows.domain.rows import FlowRow, StepRow
-from workflows.models import Step
+from workflows.models import Step, Workflow
 
 STATES = {
     "pending": (),  # never shown
@@ -24,6 +24,7 @@ STATES = {
 }
 EVERY = (FlowState.RUNNING, FlowState.COMPLETED, FlowState.FAILED, FlowState.CANCELLED)
 MOST = 10_000  # bound of the total of a list
+LOOKED = 5_000  # newest workflows that a search by name reads
 
 
 @dataclass(slots=True)
@@ -99,6 +100,18 @@ def listed(
         limit=window.limit + 1,
         most=MOST,
     )
+
+
+def containing(text: str, limit: int, tenant: str | None = None) -> list[Workflow]:
+    """Return the newest workflows whose name contains a text, in any case; one statement.
+
+    It searches the newest LOOKED workflows, and finds none that is nested.
+    """
+    looked = Workflow.objects.order_by("-id").values("id")[:LOOKED]
+    found = Workflow.objects.filter(id__in=looked, parent_id=None, name__icontains=text)
+    if tenant is not None:
+        found = found.filter(tenant=tenant)
+    return list(found.order_by("-id")[:limit])
 
 
 def _tree(workflow_id: str) -> list[FlowRow]:

@@ -186,7 +186,6 @@
 
   let waiting = 0;
   document.addEventListener("ojs:fresh", drawAll);
-  document.addEventListener("ojs:zone", redrawAll);
   document.addEventListener("ojs:theme", redrawAll);
   window.addEventListener("resize", () => {
     window.clearTimeout(waiting);

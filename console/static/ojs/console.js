@@ -109,7 +109,7 @@ async function refresh() {
 }
 
 function zoneOfUser() {
-  return localStorage.getItem("ojs.zone") || Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return document.documentElement.dataset.zone || Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
 // Forms take times in the zone of the user; times that a link has brought keep the zone of the link.
@@ -137,9 +137,6 @@ function localize() {
     time.title = `${exact} ${timeZone}`;
   }
 }
-
-document.addEventListener("ojs:zone", localize);
-document.addEventListener("ojs:zone", zoneForms);
 
 async function turnNow() {
   try {

@@ -30,7 +30,7 @@
   }
 
   function zone() {
-    return localStorage.getItem("ojs.zone") || undefined;
+    return document.documentElement.dataset.zone || undefined;
   }
 
   function shown(seconds, form, timeZone = zone()) {

@@ -108,6 +108,17 @@ def _queues_of(tenant: str) -> list[str]:
     return [name for name, jobs in queries.tenant_depths(tenant).items() if any(jobs.values())]
 
 
+def containing(text: str, limit: int, tenant: str | None = None) -> list[Queue]:
+    """Return the first queues by name whose name contains a text, in any case.
+
+    With a tenant: only queues that have its jobs, by a second statement.
+    """
+    found = Queue.objects.filter(name__icontains=text)
+    if tenant is not None:
+        found = found.filter(name__in=_queues_of(tenant))
+    return list(found.order_by("name")[:limit])
+
+
 def count_queues(tenant: str | None = None) -> tuple[int, int]:
     """Return how many queues there are, and how many of them are paused."""
     found = Queue.objects.all()

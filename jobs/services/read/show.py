@@ -1,7 +1,10 @@
 """Read jobs. Spec: core INFO."""
 
 from collections.abc import Collection, Sequence
+from typing import Final
+from uuid import UUID
 
+import orjson
 from django.db import OperationalError
 
 from jobs import queries
@@ -12,6 +15,9 @@ from jobs.domain.wire.ids import is_id
 from jobs.gather import Gathering, Later, Outcome
 from jobs.models import Job as Row
 from jobs.trips import Trip
+
+DIGITS: Final = 32  # hexadecimal digits of an id
+LOOKED: Final = 1000  # ids that are read for the jobs of a tenant
 
 
 def show(job_id: str) -> Job:
@@ -48,6 +54,26 @@ def show_many(ids: Sequence[str]) -> list[Job]:
     """Return jobs with their live state in the order of `ids`; unknown ids are left out."""
     found = queries.jobs(ids)
     return [found[job_id] for job_id in ids if job_id in found]
+
+
+def beginning_with(digits: str, limit: int, tenant: str | None = None) -> list[Job]:
+    """Return the newest jobs whose id begins with hexadecimal digits; two statements.
+
+    With a tenant: only its jobs, among the newest LOOKED of these ids.
+    """
+    lowest, highest = (UUID(digits.ljust(DIGITS, end)) for end in "0f")
+    looked = Row.objects.filter(id__range=(lowest, highest)).order_by("-id").values("id")[:LOOKED]
+    found = Row.objects.filter(id__in=looked)
+    if tenant is not None:
+        found = found.filter(tenant=tenant)
+    ids = found.order_by("-id").values_list("id", flat=True)[:limit]
+    return show_many(list(map(str, ids)))
+
+
+def declared(ids: Sequence[str]) -> list[tuple[str, str | None]]:
+    """Return type and version of existing jobs, a version as text; one statement."""
+    rows = Row.objects.filter(id__in=ids).values_list("type", "version")
+    return [(kind, None if raw is None else str(orjson.loads(raw))) for kind, raw in rows]
 
 
 def live(ids: Collection[str]) -> set[str]:
