@@ -1,6 +1,6 @@
--- start_waits: the starts from `since` to before `until` and their waits in ms: by queue, by tenant, and of
--- all jobs. The waits are those that 50, 95, 99 and 100 percent of the starts do not exceed. It reads the
--- latest `looked` rows of the record between the stamps; `is_cut` is true if these are not all rows.
+-- start_waits: the starts from `since` to before `until` and their waits in ms: by queue, by tenant, and
+-- of all jobs. The waits are those that 50, 95, 99 and 100 percent of the starts do not exceed. It reads
+-- the latest `looked` rows of the record between the stamps; `is_cut` is true if these are not all rows.
 WITH looked AS MATERIALIZED (
     SELECT e.at, e.queue, e.tenant, e.to_state, e.took_ms FROM ojs_event AS e
      WHERE e.stamp >= %(low)s::text::xid8 AND e.stamp < %(high)s::text::xid8
