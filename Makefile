@@ -50,9 +50,9 @@ test: $(VENV)/.dev
 	@browser="$$($(BIN)/python -m tests.browser)" && export OJS_TEST_BROWSER="$$browser" && set -x && \
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
-# the tests that take minutes each: faults under load, migrations beside running processes
+# the tests that take minutes each, such as faults under load, and all examples of the others
 test-long: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m long $(ARGS)
+	OJS_TEST_THOROUGH=true $(BIN)/python -m pytest -n 2 --dist loadgroup -m "long or thorough" $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -63,6 +63,9 @@ class Procedure:
         return {name: str(value).replace(SUBJECT, subject) for name, value in self.wanted.items()}
 
 
+NAMED: Final = {About.QUEUE: "a queue", About.TYPE: "a type", About.ALERT: "an alert"}
+
+
 def parse_place(about: object, name: object) -> Place:
     """Read an object. Raises InvalidRequest."""
     if about not in list(About):
@@ -73,7 +76,7 @@ def parse_place(about: object, name: object) -> Place:
     kind = About(str(about))
     pattern = PATTERNS[kind]
     if not pattern.fullmatch(name):
-        raise InvalidRequest.field("subject", f"is not the name of a {kind}", name)
+        raise InvalidRequest.field("subject", f"is not the name of {NAMED[kind]}", name)
     return Place(kind, name)
 
 

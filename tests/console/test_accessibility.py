@@ -253,3 +253,12 @@ def test_a_question_is_without_violations(page: Page, places: Places) -> None:
     page.get_by_role("button", name="Resume", exact=True).click()
     assert page.get_by_role("dialog").is_visible()
     assert not violations(page)
+
+
+def test_a_message_is_without_violations(page: Page, places: Places) -> None:
+    page.goto(places["queue"])
+    page.get_by_role("button", name="Resume", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Resume").click()
+
+    page.get_by_role("status").get_by_text("resumed").wait_for()
+    assert not violations(page)

@@ -15,7 +15,7 @@ from tests.asserts import removed_counts
 from tests.crash.conftest import Run
 from tests.processes import DEADLINE_S, until
 
-pytestmark = [pytest.mark.usefixtures("store"), pytest.mark.xdist_group("crash")]
+pytestmark = [pytest.mark.usefixtures("store"), pytest.mark.xdist_group("crash"), pytest.mark.long]
 
 JOBS = 40_000
 KILLS = 2

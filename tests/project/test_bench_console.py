@@ -32,6 +32,7 @@ def database(store: None) -> Iterator[Database]:
         model.objects.all().delete()
 
 
+@pytest.mark.long
 def test_pages_are_all_asked_of_a_store_that_was_loaded(database: Database) -> None:
     Store(database, JOBS).build()
     finish()

@@ -224,6 +224,7 @@ def test_slow_clients_do_not_stop_the_server(running: Quickstart) -> None:
         line.close()
 
 
+@pytest.mark.long
 def test_the_next_start_has_the_data_and_says_no_secret_again(
     start: Start, new_folder: Callable[[], Path]
 ) -> None:
@@ -261,6 +262,7 @@ def test_a_signal_during_the_start_ends_it_in_order(
     assert not (folder / "postgres" / "postmaster.pid").exists()  # a clean shutdown
 
 
+@pytest.mark.long
 def test_kill_9_takes_everything_along_and_the_second_signal_has_no_patience(
     start: Start, new_folder: Callable[[], Path]
 ) -> None:

@@ -60,6 +60,7 @@ def result(server: Quickstart) -> Any:
         return client.get(url).json()["job"]["result"]
 
 
+@pytest.mark.long
 def test_the_server_and_its_worker_run_changed_code(
     start: Start, new_folder: Callable[[], Path], tmp_path: Path
 ) -> None:

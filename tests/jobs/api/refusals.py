@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from jobs.api.server.docs import document
 from jobs.api.wire.media import OJS_TYPE
+from tests.effort import examples
 
 DOCUMENT: dict[str, Any] = orjson.loads(document())
 JOB_ID = "0197a0c2-5b1e-7c44-9a10-6f2d8c3b7e55"  # no job has this id
@@ -176,7 +177,7 @@ def is_second(item: Any) -> bool:
 
 
 EXAMPLES = settings(
-    max_examples=60,
+    max_examples=examples(60),
     derandomize=True,
     deadline=None,
     database=None,

@@ -29,6 +29,7 @@ from jobs.api.server.docs import document
 from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.wire.bounds import MAX_WAIT_MS
 from jobs.services.operate.history import kinds
+from tests.effort import IS_THOROUGH
 from tests.jobs.api.refusals import STREAMS
 
 EXAMPLES = 10
@@ -68,6 +69,8 @@ BEYOND_SCHEMAS = {
     "must be at most 10000: use after, since or until",
     "is not the id of a rule",
     "is not the name of a type",
+    "is not the name of a queue",
+    "is not the name of an alert",
     "must be an integer from 100 to 604800000",  # absent, in an empty objective
     "must be at most 20000 characters without NUL",
     "must be a number from 90 to 99.99",
@@ -256,6 +259,8 @@ CHECKS: list[Any] = [
     refuses_invalid_requests,
     accepts_valid_requests,
 ]
+# one request for each boundary of each member takes most of the time
+MODES = [HypothesisTestMode.FUZZING, *[HypothesisTestMode.COVERAGE] * IS_THOROUGH]
 PLAIN = settings(
     max_examples=EXAMPLES,
     derandomize=True,
@@ -271,13 +276,14 @@ def _check(case: Any) -> None:
     case.call_and_validate(checks=CHECKS)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_operation_answers_as_documented(described: Any, path: str, method: str) -> None:
     # `schema.parametrize()` would generate the requests of all operations at collection
     config = HypothesisTestConfig(
         project=described.config,
-        modes=[HypothesisTestMode.COVERAGE, HypothesisTestMode.FUZZING],
+        modes=MODES,
         settings=PLAIN,
         seed=1,
     )

@@ -52,6 +52,7 @@ from jobs.services.upkeep.reset import reset
 from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.asserts import assert_refused, assert_store_is_sound, assert_times_in_order
 from tests.concurrency import wait_until_complete
+from tests.effort import examples
 from tests.factories import FAR, DraftFactory, error
 
 HOUR_MS = 3_600_000
@@ -533,12 +534,13 @@ def patient(store: None) -> Iterator[None]:
         yield
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("patient")
 def test_any_order_of_verbs_keeps_to_the_contract() -> None:
     run_state_machine_as_test(
         Lifecycle,
         settings=settings(
-            max_examples=25,
+            max_examples=examples(25),
             stateful_step_count=40,
             suppress_health_check=list(HealthCheck),
         ),

@@ -27,6 +27,7 @@ from jobs.services.outcome.reap import reap_dead_workers
 from jobs.services.upkeep.reset import reset
 from jobs.services.workers.heartbeat import Report, heartbeat
 from tests.asserts import assert_store_is_sound, state
+from tests.effort import examples
 from tests.factories import error, stored_ids
 
 SILENCE_MIN = 600
@@ -124,11 +125,14 @@ def patient(store: None) -> Iterator[None]:
         yield
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("patient")
 def test_no_job_leaves_a_worker_that_gives_signs() -> None:
     run_state_machine_as_test(
         Signs,
         settings=settings(
-            max_examples=30, stateful_step_count=25, suppress_health_check=list(HealthCheck)
+            max_examples=examples(30),
+            stateful_step_count=25,
+            suppress_health_check=list(HealthCheck),
         ),
     )
