@@ -365,7 +365,7 @@ FORMS: dict[str, Press] = {
     "queue": Press(_at(made.queue, QUEUE), "Save", _filled(concurrency="3"), False),
     "api_keys": Press(_at(dict, KEYS), "Create key", _filled(name="by hand"), asks=False),
     "api_key_rotate": Press(_at(made.key, KEYS), "Rotate k"),
-    "display": Press(lambda: "/console/jobs/", "Apply", asks=False, is_audited=False),
+    "display": Press(lambda: "/console/jobs/", "Set display", asks=False, is_audited=False),
     "within": Press(_restricted, "Show", asks=False, is_audited=False),
     "simulate": Press(
         lambda: "/console/simulate/", "Simulate", _filled(minutes="5"), asks=False

@@ -146,10 +146,10 @@ def test_keys_search_and_walk_through_the_rows(page: Page) -> None:
     ids = stored_ids(3)
     page.goto("/console/jobs/")
     page.keyboard.press("/")
-    expect(page.get_by_role("textbox", name="Queue")).to_be_focused()
+    expect(page.get_by_role("combobox", name="Queue")).to_be_focused()
     page.keyboard.type("jk?/")  # letters that are typed are no shortcuts
-    expect(page.get_by_role("textbox", name="Queue")).to_have_value("jk?/")
-    page.get_by_role("textbox", name="Queue").fill("")
+    expect(page.get_by_role("combobox", name="Queue")).to_have_value("jk?/")
+    page.get_by_role("combobox", name="Queue").fill("")
     page.locator("h1").click()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("Next and previous row")

@@ -97,7 +97,7 @@ def test_a_chart_reads_in_the_zone_of_the_page(page: Page, zone: str) -> None:
     debugger.send("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Kolkata"})
     if zone:
         page.locator("#display [name=zone]").select_option(zone)
-        page.get_by_role("button", name="Apply").click()
+        page.get_by_role("button", name="Set display").click()
         expect(page.locator("html")).to_have_attribute("data-zone", zone)
     page.goto("/console/?range=7d")
     local = at if zone else at + timedelta(hours=5, minutes=30)

@@ -68,7 +68,7 @@ def test_the_density_is_chosen_without_scripts(scriptless: Page) -> None:
     assert box
 
     scriptless.get_by_label("Density").select_option("compact")
-    scriptless.get_by_role("button", name="Apply").click()
+    scriptless.get_by_role("button", name="Set display").click()
 
     expect(scriptless.locator("html")).to_have_attribute("data-density", "compact")
     smaller = row.bounding_box()

@@ -43,7 +43,7 @@ def pressed(page: Page, press: Press) -> Response:
     page.goto(press.make())
     press.before(page)
     button = page.get_by_role("main").get_by_role("button", name=press.button, exact=True)
-    if press.button in {"Show", "Apply"}:  # these buttons are in the frame of the page
+    if press.button in {"Show", "Set display"}:  # these buttons are in the frame of the page
         button = page.get_by_role("button", name=press.button, exact=True)
     with page.expect_response(lambda one: one.request.method == "POST") as said:
         button.first.click()

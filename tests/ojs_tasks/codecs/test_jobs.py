@@ -160,7 +160,7 @@ def test_arguments_of_workflows_are_encoded(configure: Configure, codecs: list[C
 def attempt_with(configure: Configure, codecs: list[Any]) -> dict[str, Any]:
     """Run the attempt of a job whose worker has these codecs; return its error."""
     configure(CODECS=codecs)
-    (run,) = run_available(raises=False)
+    run, *_ = run_available(raises=False)  # on a slow machine the retry is due by then
     assert run.error is not None
     return run.error
 
