@@ -23,13 +23,16 @@ OFFICE, HOME = "192.0.2.1", "198.51.100.1"
 
 @pytest.fixture(autouse=True)
 def bounds(settings: Any) -> None:
-    """Allow three failures of an account, and five of an address."""
+    """Allow three failures of an account, and five of an address; hash passwords fast."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.OJS = {**settings.OJS, "LOGIN_ACCOUNT_FAILURES": 3, "LOGIN_ADDRESS_FAILURES": 5}
 
 
 @pytest.fixture
 def user(operator: User) -> Iterator[User]:
     """Return an operator; remove all login windows afterwards."""
+    operator.set_password(PASSWORD)
+    operator.save()
     yield operator
     LoginWindow.objects.all().delete()
 
