@@ -12,7 +12,7 @@ TICKS: Final = os.sysconf("SC_CLK_TCK")
 PARTS: Final = (  # the first part with a word of the command line
     ("PgBouncer", ("pgbouncer",)),
     ("HTTP", ("gunicorn", "granian")),
-    ("worker", ("--no-loops",)),
+    ("worker", ("--no-loops", "--child")),
     ("loops", ("runworker",)),
 )
 
