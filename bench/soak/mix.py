@@ -76,8 +76,9 @@ class Mix:
             client.ask("jobs", **_job(draw, [draw.randrange(KEYS)]), unique={"period": "PT1M"})
 
     def _flows(self, client: Client, draw: random.Random) -> None:
-        members = [_job(draw) for _ in range(MEMBERS)]
-        steps = [_job(draw), {"type": "group", "jobs": members}, _job(draw)]
+        tenant = draw.randrange(TENANTS)  # a workflow has one
+        one = _job(draw, tenant=tenant)
+        steps = [one, {"type": "group", "jobs": [one] * MEMBERS}, one]
         client.ask("workflows", type="chain", name="soak", steps=steps)
 
     def _work(self, name: str, seed: int) -> None:
@@ -86,6 +87,7 @@ class Mix:
             done: list[dict[str, Any]] = []
             for job_id in client.fetch(MIXED, name, FETCHED):
                 share = draw.random()
+                self._load.journal.answer(job_id)
                 if share < FAILS:
                     retryable = share >= DISCARDS
                     error = {"type": "SoakError", "message": "as planned", "retryable": retryable}
@@ -96,8 +98,10 @@ class Mix:
                 client.ask("workers/ack/batch", acks=done)
 
 
-def _job(draw: random.Random, args: list[Any] | None = None, **options: Any) -> dict[str, Any]:
-    meta = {"tenant_id": f"tenant-{draw.randrange(TENANTS)}"}
+def _job(
+    draw: random.Random, args: list[Any] | None = None, tenant: int | None = None, **options: Any
+) -> dict[str, Any]:
+    meta = {"tenant_id": f"tenant-{draw.randrange(TENANTS) if tenant is None else tenant}"}
     return {
         "type": TYPE,
         "args": args or ARGS,
