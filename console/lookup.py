@@ -147,7 +147,8 @@ def _tenants(asked: Asked) -> Iterator[Entry]:
 
 def _tenant_ids(asked: Asked) -> list[str]:
     if asked.who.tenant is not None:
-        return [one for one in [asked.who.tenant] if asked.text.lower() in one.lower()]
+        own = asked.who.tenant
+        return [own] if asked.text.lower() in own.lower() else []
     from console.tenants import LOOKED, MINUTES  # noqa: PLC0415 - the app may be absent
     from tenancy.conf import conf  # noqa: PLC0415
 

@@ -65,7 +65,6 @@ class Proposal:
     kind: str
     name: str
     expected: str
-    is_new: bool  # the object did not exist
     after: dict[str, Any]
     found: tuple[Difference, ...]
     changes: str  # as text of a simulation; empty: the form's `context` makes the change
@@ -112,7 +111,7 @@ def propose(
         raise Unprocessable(NOTHING)
     kind, name, _ = subject.key
     return Proposal(
-        kind, name, history.digest(before), before is None, dict(after), found, changes,
+        kind, name, history.digest(before), dict(after), found, changes,
         dict(fields),
     )  # fmt: skip
 

@@ -63,7 +63,8 @@ def begin(
         # the simulations need the app `scheduling`, which an installation may lack
         start = import_string("console.simulations.start_proposal")
         who = caller_of(request)
-        key = start(replace(propose(), reason=who.reason or ""), who)
+        proposal = replace(propose(), reason=who.reason or "")  # Apply offers the same reason
+        key = start(proposal, who)
     except OJSError as problem:
         form.refuse(problem)
         return None

@@ -1,4 +1,4 @@
-"""python -m bench.scale.capacity: what a job costs on each path, and what stored jobs take.
+"""python -m bench.scale.capacity: the cost of a job on each path, and the disk of stored jobs.
 
 CPU, database connections, WAL, memory and disk of a server with default settings. The paths take
 turns, slice by slice. See docs/scaling.md.

@@ -1,4 +1,4 @@
-"""The components of the console on one page, for those who write its templates."""
+"""The page of all components of the console, for authors of templates."""
 
 from typing import Any, Final
 

@@ -116,6 +116,15 @@ def page(tab: Page, server: str, operator: User) -> Iterator[Page]:
     assert not complaints
 
 
+@pytest.fixture
+def scriptless(browser: Browser, server: str, operator: User) -> Iterator[Page]:
+    """Return a logged-in tab without scripts."""
+    context = browser.new_context(base_url=server, java_script_enabled=False)
+    log_in(context, server, operator)
+    yield context.new_page()
+    context.close()
+
+
 def _leave(tab: Page, tries: int = 5) -> None:
     """Show an empty page, so that no page sends further requests."""
     try:

@@ -1,15 +1,12 @@
 """The palette and the suggestions in the browser: keys, actions, and names with HTML."""
 
-from collections.abc import Iterator
-
 import pytest
-from django.contrib.auth.models import User
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from jobs.models import Audit, Queue
 from jobs.services.operate.queues import pause
 from jobs.services.workers.heartbeat import Report, heartbeat
-from tests.console.conftest import WAIT_MS, answer, log_in
+from tests.console.conftest import WAIT_MS, answer
 from tests.console.test_accessibility import violations
 from tests.console.test_palette import ADA, of_each_kind
 from tests.factories import stored_ids
@@ -146,15 +143,6 @@ def test_filters_suggest_while_the_user_types(page: Page) -> None:
     options = page.locator("#some-queue option")
     expect(options).to_have_count(2)
     assert [one.get_attribute("value") for one in options.all()] == ["mail-a", "mail-b"]
-
-
-@pytest.fixture
-def scriptless(browser: Browser, server: str, operator: User) -> Iterator[Page]:
-    """Return a logged-in tab without scripts."""
-    context = browser.new_context(base_url=server, java_script_enabled=False)
-    log_in(context, server, operator)
-    yield context.new_page()
-    context.close()
 
 
 def test_without_scripts_there_is_no_button_without_effect(scriptless: Page) -> None:

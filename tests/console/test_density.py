@@ -1,15 +1,12 @@
 """The density and the time zone that a user chooses, with and without scripts."""
 
-from collections.abc import Iterator
-
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from console.display import COOKIES, Display, read_display
-from tests.console.conftest import WAIT_MS, log_in
+from tests.console.conftest import WAIT_MS
 from tests.console.test_accessibility import violations
 from tests.factories import stored_ids
 
@@ -49,15 +46,6 @@ def test_the_choice_leads_to_no_other_site(console: Client) -> None:
     answer = console.post(PATH, {"next": "https://evil.example.org/"})
 
     assert answer["Location"] == reverse("ojs_console:overview")
-
-
-@pytest.fixture
-def scriptless(browser: Browser, server: str, operator: User) -> Iterator[Page]:
-    """Return a logged-in tab without scripts."""
-    context = browser.new_context(base_url=server, java_script_enabled=False)
-    log_in(context, server, operator)
-    yield context.new_page()
-    context.close()
 
 
 def test_the_density_is_chosen_without_scripts(scriptless: Page) -> None:
