@@ -41,7 +41,8 @@ class Pair:
     standby: Cluster
 
     def catch_up(self) -> None:
-        """Wait until the standby has replayed all commits."""
+        """Wait until the standby has replayed all commits, of which there is at least one."""
+        ask(self.main, "SELECT pg_current_xact_id()")  # the lag is unknown without a commit
         written = ask(self.main, "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
         until(
             lambda: ask(self.standby, "SELECT pg_last_wal_replay_lsn() - '0/0'::pg_lsn") >= written,

@@ -242,6 +242,8 @@ def test_an_operator_ends_a_worker_and_the_pool_starts_another(
     guest = meeting.next()
     known = Worker.objects.get(pid=guest.pid)
     direct(known.id, "terminate")
+    told = timezone.now()
+    until(lambda: Worker.objects.filter(id=known.id, last_heartbeat_at__gt=told).exists())
     second = stored(handlers.meet.enqueue(meeting.address))
     guest.let_go()
     successor = meeting.next()
