@@ -54,10 +54,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if _has_server(item):
             is_case = item.path.parent.name == "conformance"
             item.add_marker(pytest.mark.xdist_group("conformance" if is_case else "server"))
+        elif _is_shared(item) and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.location[0]))
 
 
 def _has_server(item: pytest.Item) -> bool:
     return "server" in getattr(item, "fixturenames", ())
+
+
+def _is_shared(item: pytest.Item) -> bool:
+    """Return whether the tests of a module share an object, which one process then makes once."""
+    if not isinstance(item, pytest.Function):
+        return False
+    known = item._fixtureinfo.name2fixturedefs
+    return any(found[-1].scope == "module" for found in known.values())
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

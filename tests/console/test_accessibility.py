@@ -231,7 +231,7 @@ def _without_deliveries(store: None) -> Iterator[None]:
         table.objects.all().delete()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_every_page_is_for_everybody_on_every_screen(
     page: Page, places: Places, scheme: str
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_full_disk_and_a_read_only_server_are_answered_by_503_and_told_by_heal
     wait_until_healthy(url)
 
 
+@pytest.mark.long
 def test_an_outage_has_few_lines_in_the_log_of_runworker(
     processes: Run, cluster: Cluster, tmp_path: Path
 ) -> None:

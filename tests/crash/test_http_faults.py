@@ -51,6 +51,7 @@ def standing_still(cluster: Cluster) -> Iterator[None]:
             os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.long
 def test_livez_answers_while_the_database_stands_still_and_requests_wait_for_it(
     processes: Run, cluster: Cluster
 ) -> None:

@@ -39,6 +39,7 @@ def is_replaced(parent: int, killed: int) -> bool:
 
 
 @spec("contract 8.2")
+@pytest.mark.long
 def test_workflows_end_once_whoever_is_killed_at_it(processes: Run, database_url: str) -> None:
     url, parent = serve(processes, database_url)
     processes(database_url, "manage.py", "runworker", "--no-handlers")

@@ -46,6 +46,7 @@ def shop(core_host: Host) -> Host:
     return core_host
 
 
+@pytest.mark.long
 def test_packages_in_the_place_of_apps_that_are_not_used_do_no_harm(shop: Host) -> None:
     for name in OTHERS:
         shop.add_app(name, models="")

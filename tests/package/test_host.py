@@ -68,7 +68,13 @@ def shop(core_host: Host) -> Host:
     return core_host
 
 
-@pytest.mark.parametrize("more", ["", EXTENSIONS], ids=["jobs alone", "with extensions"])
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param("", id="jobs alone", marks=pytest.mark.long),
+        pytest.param(EXTENSIONS, id="with extensions"),
+    ],
+)
 def test_a_project_enqueues_and_runs_its_own_jobs(shop: Host, more: str) -> None:
     shop.add_settings(more)
     shop.run("manage.py", "check")

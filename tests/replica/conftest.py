@@ -57,15 +57,36 @@ def promote(standby: Cluster) -> None:
 
 
 @pytest.fixture
-def pair() -> Iterator[Pair]:
+def folder() -> Iterator[Path]:
+    """Return an empty folder, which the account of PostgreSQL may enter."""
+    yield from _folder()
+
+
+@pytest.fixture(scope="session")
+def migrated() -> Iterator[Path]:
+    """Return the folder of a cluster that has the server's tables and does not run."""
+    for made in _folder():
+        with Cluster(made / "main", SMALL) as main:
+            manage(main, "migrate", "--verbosity", "0")
+        yield made / "main"
+
+
+def _folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="ojs-replica-"))
+    made.chmod(0o711)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
+def pair(migrated: Path, folder: Path) -> Iterator[Pair]:
     """Return a database with the server's tables, and its standby."""
-    folder = Path(tempfile.mkdtemp(prefix="ojs-replica-"))
-    folder.chmod(0o711)
-    with Cluster(folder / "main", SMALL) as main:
-        manage(main, "migrate", "--verbosity", "0")
-        with Cluster(copied(main, folder / "standby"), SMALL) as standby:
-            yield Pair(main, standby)
-    shutil.rmtree(folder)
+    subprocess.run(["/bin/cp", "-a", migrated, folder / "main"], check=True)
+    with (
+        Cluster(folder / "main", SMALL) as main,
+        Cluster(copied(main, folder / "standby"), SMALL) as standby,
+    ):
+        yield Pair(main, standby)
 
 
 def copied(main: Cluster, folder: Path) -> Path:

@@ -186,7 +186,7 @@ def _cursor(offset: int) -> str:
 schemathesis.openapi.format("cursor", st.integers(0, 1_000_000).map(_cursor))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # of the whole run: one process for all operations takes too long
 def described() -> Any:
     """Return the document, connected to the application."""
     schema = schemathesis.openapi.from_dict(

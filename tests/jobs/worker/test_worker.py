@@ -33,7 +33,11 @@ from tests.spec import spec
 
 Start = Callable[..., "object"]
 both_kinds = pytest.mark.parametrize(
-    "handler", [handlers.meet, handlers.meet_async], ids=["function", "coroutine"]
+    "handler",
+    [
+        pytest.param(handlers.meet, id="function"),
+        pytest.param(handlers.meet_async, id="coroutine", marks=pytest.mark.long),
+    ],
 )
 
 
@@ -257,8 +261,12 @@ def test_an_operator_ends_a_worker_and_the_pool_starts_another(
 
 @pytest.mark.parametrize(
     "handler",
-    [handlers.spin, handlers.block, handlers.wait, handlers.block_loop],
-    ids=["python", "c-call", "coroutine", "blocked-loop"],
+    [
+        pytest.param(handlers.spin, id="python", marks=pytest.mark.long),
+        pytest.param(handlers.block, id="c-call"),
+        pytest.param(handlers.wait, id="coroutine", marks=pytest.mark.long),
+        pytest.param(handlers.block_loop, id="blocked-loop"),
+    ],
 )
 def test_a_handler_that_never_ends_is_stopped(worker: Spawn, handler: Handler[[], None]) -> None:
     stuck = stored(handler.enqueue())
