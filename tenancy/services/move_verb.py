@@ -7,12 +7,14 @@ from dataclasses import asdict
 from typing import Any, Final
 
 import orjson
+from django.db import Error
 
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import Unprocessable
 from jobs.domain.wire.durations import parse_short_duration
 from jobs.extensions import Verb
 from jobs.services.cells.other_cell import OtherCell
+from tenancy.domain.errors import MoveRefused
 from tenancy.services import move
 
 MOST_ADDRESS: Final = 500
@@ -46,6 +48,11 @@ def _run(options: Mapping[str, Any]) -> tuple[str, int]:
         if options["dry_run"]:
             return _previewed(options, move.preview(wanted))
         return _shown(options, asdict(move.run(wanted))), 0
+    except Error as problem:
+        reason = str(problem).partition("\n")[0]
+        raise MoveRefused(
+            f"a database does not answer: {reason}. What is done stays done: run the command again"
+        ) from problem
     finally:
         other.close()
 

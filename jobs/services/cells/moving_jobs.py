@@ -1,10 +1,10 @@
 """Take the jobs of a tenant out of one cell and store them in another, in numbered batches.
 
-A batch is one transaction in the old cell, which moves its jobs from the tables of jobs to the
-list, and one transaction in the new cell, which stores them. So a job can start in at most one cell
-at any time, whatever the states of its tenant are. The new cell stores the number of its last batch
-in the transaction of the batch, and ignores a batch that it has stored. The list keeps a batch
-until the new cell has it.
+A batch takes two transactions. The first moves its jobs from the tables of jobs to the list of the
+old cell. The second stores them in the new cell. So a job can start in at most one cell at any
+time, whatever the states of its tenant are. The new cell stores the number of its last batch in the
+transaction of the batch, and ignores a batch that it has stored. The list keeps a batch until the
+new cell has it.
 
 Locks of both transactions: the row of the move, then the locks of the statements.
 """

@@ -35,6 +35,8 @@ class OtherCell:
             reason = str(problem).partition(":")[0]  # the rest may have the password
             raise InvalidRequest.field("--to", f"cannot be read: {reason}") from None
         named = {name: str(given.pop(key, "") or "") for name, key in PLACES.items()}
+        if not named["NAME"] and "service" not in given:
+            named["NAME"] = "postgres"
         self._own = new_direct_connection()
         options = {**self._own.settings_dict["OPTIONS"], **given}
         self._own.settings_dict = {**self._own.settings_dict, **named, "OPTIONS": options}

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from django.db import connection
 
+from jobs.models import ApiKey
 from jobs.services.cells.other_cell import OtherCell
 from tests.conftest import empty
 from tests.processes import until
@@ -41,6 +42,8 @@ def cells(other_url: str, store: None) -> Iterator[Cells]:
     with other.inside():
         empty()
     yield Cells(other)
+    ApiKey.objects.all().delete()  # a reset keeps them
     with other.inside():
+        ApiKey.objects.all().delete()
         empty()
     other.close()
