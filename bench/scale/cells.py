@@ -1,4 +1,4 @@
-"""python -m bench.scale.cells: CPU per job with 1, 2 and 4 cells, and a move of a tenant under load.
+"""python -m bench.scale.cells: CPU per job with 1, 2 and 4 cells, and the move of a tenant.
 
 Each cell has a PostgreSQL, one HTTP process and one process with the loops. The same connections
 are spread over the cells. The numbers of cells take turns, slice by slice. Then a tenant moves from

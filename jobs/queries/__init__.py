@@ -129,6 +129,7 @@ from jobs.queries.limits import (
 )
 from jobs.queries.logins import login_try
 from jobs.queries.moving import (
+    Live,
     MovingJob,
     moving_active,
     moving_batch,
@@ -272,6 +273,7 @@ __all__ = [
     "Hints",
     "Kept",
     "LimitKey",
+    "Live",
     "Load",
     "LogPlace",
     "Look",

@@ -15,7 +15,6 @@ from uuid import UUID, uuid4
 from django.db import IntegrityError
 from django.utils import timezone
 
-from jobs import queries
 from jobs.database import atomic
 from jobs.domain.access.caller import Caller
 from jobs.extensions import MoveHooks, Remark, implementers
@@ -102,7 +101,7 @@ def preview(wanted: Wanted) -> Preview:
         if Move.objects.filter(tenant=wanted.tenant, step__in=UNFINISHED, is_source=True).exists():
             text = f"tenant {wanted.tenant} is just leaving the new cell"
             found.append(Remark(text, is_obstacle=True))
-    live = {str(one.state): one.jobs for one in queries.moving_live(wanted.tenant)}
+    live = {str(one.state): one.jobs for one in moving_jobs.live(wanted.tenant)}
     return Preview(remarks.by_name(live), found)
 
 
@@ -212,7 +211,7 @@ def _drain(wanted: Wanted, move: Move) -> None:
     Gives the move up if the time is over, or if a job cannot move by now. Raises MoveRefused.
     """
     end = monotonic() + wanted.wait_s
-    before = queries.moving_open()
+    before = moving_jobs.open_transactions()
     while (why := _hindrance(wanted.tenant, before)) is not None:
         if monotonic() > end:
             _give_up(wanted, move.move_id)
@@ -230,10 +229,10 @@ def _drain(wanted: Wanted, move: Move) -> None:
 
 def _hindrance(tenant: str, before: dict[str, int]) -> str | None:
     """Return why the drain goes on; `before`: transactions that may not know the suspension."""
-    now = queries.moving_open()
+    now = moving_jobs.open_transactions()
     if still := sorted({now[one] for one in before.keys() & now.keys()}):
         return f"sessions {', '.join(map(str, still[:SHOWN]))} have open transactions"
-    if active := queries.moving_active(tenant):
+    if active := moving_jobs.active(tenant):
         return f"{active} jobs of tenant {tenant} are active"
     return None
 
@@ -309,7 +308,7 @@ def _copy(wanted: Wanted, move_id: UUID) -> None:
             moving_jobs.forget(wanted.tenant, move_id, jobs)
             moved += len(jobs)
             wanted.tell(f"{moved} jobs moved")
-        left = queries.moving_live(wanted.tenant)
+        left = moving_jobs.live(wanted.tenant)
         if not left:
             return
         if any(one.watched for one in left) or monotonic() > end:

@@ -133,6 +133,21 @@ def forget(tenant: str, move_id: UUID, jobs: Sequence[queries.MovingJob]) -> Non
     repeated(run)
 
 
+def live(tenant: str) -> list[queries.Live]:
+    """Count the live jobs of a tenant in this cell by state."""
+    return queries.moving_live(tenant)
+
+
+def active(tenant: str) -> int:
+    """Count the active jobs of a tenant in this cell."""
+    return queries.moving_active(tenant)
+
+
+def open_transactions() -> dict[str, int]:
+    """Return the open transactions of other clients of this cell with their sessions."""
+    return queries.moving_open()
+
+
 def summed(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
     """Add numbers by state."""
     return {key: first.get(key, 0) + second.get(key, 0) for key in sorted({*first, *second})}

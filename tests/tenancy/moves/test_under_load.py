@@ -28,6 +28,7 @@ from tests.tenancy.moves.cells import TENANT, Cells
 pytestmark = pytest.mark.xdist_group("crash")
 
 BACKLOG = 2_000
+WAIT_S = 300  # for a process; a failure may take this long
 OF_TENANT = {"meta": {"tenant_id": TENANT}}
 
 
@@ -87,15 +88,15 @@ def test_a_killed_move_under_load_runs_every_job_once(
                 os.kill(killed.pid, signal.SIGKILL)
                 killed.communicate()
             last = _move(database_url, other_url)
-            _, said = last.communicate(timeout=60)
+            _, said = last.communicate(timeout=WAIT_S)
         finally:
             load.is_over.set()
         for one in both:
-            one.result(20)
+            one.result(WAIT_S)
     assert last.returncode == 0, said
     with cells.other.inside():
         load.accepted += stored_ids(3, **OF_TENANT)
-    new_runs = new_worker.communicate(timeout=60)[0].split()[1:]
+    new_runs = new_worker.communicate(timeout=WAIT_S)[0].split()[1:]
 
     assert {"5", "60"} >= set(load.waits) > set()
     assert Counter(load.runs + new_runs) == Counter(load.accepted)
