@@ -29,6 +29,7 @@ from tenancy.domain.errors import MoveRefused
 from tenancy.domain.move import UNFINISHED, MoveStep
 from tenancy.domain.tenant import Standing
 from tenancy.domain.tenant_request import parse_tenant
+from tenancy.models import Tenant
 from tenancy.services import tenants
 from tenancy.services.documents import TENANT
 from tenancy.services.moves import as_mover
@@ -98,6 +99,8 @@ def preview(wanted: Wanted) -> Preview:
     with wanted.other.inside():
         found += remarks.of_new_cell(wanted.tenant, access)
         found += remarks.compare(queues, remarks.queues_named(set(queues)))
+        if Tenant.objects.filter(id=wanted.tenant).exists():
+            found.append(Remark("the configuration of the tenant in the new cell is replaced"))
         if Move.objects.filter(tenant=wanted.tenant, step__in=UNFINISHED, is_source=True).exists():
             text = f"tenant {wanted.tenant} is just leaving the new cell"
             found.append(Remark(text, is_obstacle=True))
@@ -126,6 +129,8 @@ def run(wanted: Wanted) -> Moved:
     began = monotonic()
     move = _unfinished(wanted)
     notes: Sequence[str] = ()
+    if move is None and (done := _done(wanted)) is not None:
+        return done
     if move is None:
         notes = _accepted(wanted)
         move = _begin(wanted)
@@ -157,6 +162,25 @@ def _unfinished(wanted: Wanted) -> Move | None:
     return found
 
 
+def _done(wanted: Wanted) -> Moved | None:
+    """Return the outcome of a move that is complete. Raises MoveRefused if jobs came back since.
+
+    A second move would overwrite the tenant in the cell that serves it.
+    """
+    move = Move.objects.filter(
+        tenant=wanted.tenant, is_source=True, step=MoveStep.DONE, ended_at__isnull=False
+    ).first()
+    if move is None or move.ended_at is None:
+        return None
+    if move.other != wanted.other.name or moving_jobs.live(wanted.tenant):
+        raise MoveRefused(
+            f"tenant {wanted.tenant} has moved to {move.other}: resume it in this cell first, if"
+            " this cell is to serve it again, or cancel the jobs that are here"
+        )
+    took_s = (move.ended_at - move.began_at).total_seconds()
+    return Moved(wanted.tenant, remarks.by_name(move.jobs), took_s, ["it had moved before"])
+
+
 def _accepted(wanted: Wanted) -> list[str]:
     """Return the notes for the operator. Raises MoveRefused with all obstacles."""
     found = preview(wanted)
@@ -176,7 +200,7 @@ def _begin(wanted: Wanted) -> Move:
     def begin() -> Move:
         with atomic(), as_mover():
             row = tenants.find(wanted.tenant)
-            Move.objects.filter(tenant=wanted.tenant, step=MoveStep.DONE).delete()
+            Move.objects.filter(tenant=wanted.tenant, step=MoveStep.DONE, is_source=False).delete()
             move = Move.objects.create(
                 tenant=wanted.tenant, move_id=uuid4(), is_source=True, step=MoveStep.DRAINING,
                 other=wanted.other.name, address=wanted.address,

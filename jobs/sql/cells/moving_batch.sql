@@ -1,6 +1,6 @@
--- moving_batch: the packed jobs of a tenant in the order of the list, with the members that decide their
--- lanes; `image` as text, so that no number in it changes. Packed jobs are the first of the list, at most
--- `size`.
+-- moving_batch: the packed jobs of a tenant in the order of the list, with the members that decide
+-- their lanes; `image` as text, so that no number in it changes. Packed jobs are the first of the
+-- list, at most `size`.
 -- Locks: none.
 SELECT m.n, m.job_id, m.image -> 'job' ->> 'type', m.image -> 'job' ->> 'queue',
        (m.image -> 'job' ->> 'priority')::int, m.image -> 'job' ->> 'version',

@@ -1,6 +1,6 @@
--- moving_list: list the jobs of a tenant that move to another cell: waiting jobs in the order of their
--- lanes, dead letters, and ended jobs with a fingerprint, which may still refuse equal jobs. Jobs that an
--- extension follows stay. The list of the tenant must be empty.
+-- moving_list: list the jobs of a tenant that move to another cell: waiting jobs in the order of
+-- their lanes, dead letters, and ended jobs with a fingerprint, which may still refuse equal jobs.
+-- Jobs that an extension follows stay. The list of the tenant must be empty.
 -- Locks: none; moving_pack.sql looks at each job again.
 WITH lane AS MATERIALIZED (
     SELECT k.id FROM ojs_lane_key AS k WHERE k.tenant = %(tenant)s::text

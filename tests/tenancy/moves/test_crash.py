@@ -101,6 +101,20 @@ def test_a_batch_that_arrives_twice_is_stored_once(cells: Cells) -> None:
         assert run_all() == []
 
 
+def test_a_move_that_is_complete_is_not_repeated(cells: Cells) -> None:
+    made = acme().id
+    first = cells.move()
+    with cells.other.inside():
+        assert run_all() == [made]
+
+    again = cells.move()
+
+    assert (again.jobs, again.notes) == (first.jobs, ["it had moved before"])
+    with cells.other.inside():
+        assert Tenant.objects.get(id=TENANT).state == "active"
+        assert Audit.objects.filter(action="tenant.moved_in").count() == 1
+
+
 def test_a_completed_move_changes_nothing_when_its_last_step_is_repeated(cells: Cells) -> None:
     made = acme().id
     cells.move()

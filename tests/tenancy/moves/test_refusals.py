@@ -18,6 +18,7 @@ from jobs.services.access.api_keys import NewKey
 from jobs.services.access.api_keys import create as create_key
 from jobs.services.cells import moving_jobs
 from jobs.services.cells.other_cell import OtherCell
+from jobs.services.operate import operate
 from jobs.services.operate.queues import pause
 from jobs.services.outcome.cancel import cancel
 from scheduling.models import CronEntry
@@ -284,6 +285,16 @@ def test_a_move_that_has_moved_no_job_can_be_given_up(
 def test_a_tenant_that_does_not_move_has_no_move_to_give_up(cells: Cells) -> None:
     with pytest.raises(MoveRefused, match="is not moving"):
         move.cancel(cells.wanted())
+
+
+def test_jobs_that_came_back_after_the_move_refuse_a_second_move(cells: Cells) -> None:
+    acme()
+    ended = acme(state=State.CANCELLED, queue="other").id
+    cells.move()
+    operate.retry_job(ended, None, CALLER)
+
+    with pytest.raises(MoveRefused, match="has moved to"):
+        cells.move()
 
 
 def test_the_old_cell_forgets_a_move_when_it_serves_the_tenant_again(cells: Cells) -> None:

@@ -1,11 +1,11 @@
 """A tenant moves while producers send and workers run its jobs, and the move is killed."""
 
 import os
-import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
 
@@ -68,27 +68,25 @@ class Load:
 @pytest.fixture
 def new_worker(other_url: str) -> Iterator["subprocess.Popen[str]"]:
     """Return a worker of the new cell; it ends with its input."""
-    process = _process(other_url, "-m", "tests.tenancy.moves.worker", stdin=subprocess.PIPE)
-    yield process
-    process.kill()
-    process.communicate()
+    with running(other_url, "-m", "tests.tenancy.moves.worker", stdin=subprocess.PIPE) as process:
+        yield process
 
 
 def test_a_killed_move_under_load_runs_every_job_once(
     cells: Cells, new_worker: "subprocess.Popen[str]", database_url: str, other_url: str
 ) -> None:
     load = Load(stored_ids(BACKLOG, queue="new-cell-only", **OF_TENANT))
+    command = "manage.py", "ojs", "move-tenant", TENANT, "--to", other_url
 
     with threads(2) as start:
         both = start(load.work), start(load.produce)
         try:
             for batch in (0, 2):
-                killed = _move(database_url, other_url)
-                until(Move.objects.filter(batch__gte=batch).exists, f"batch {batch}")
-                os.kill(killed.pid, signal.SIGKILL)
-                killed.communicate()
-            last = _move(database_url, other_url)
-            _, said = last.communicate(timeout=WAIT_S)
+                with running(database_url, *command):
+                    due = Move.objects.filter(batch__gte=batch)
+                    until(due.exists, f"batch {batch}", WAIT_S)
+            with running(database_url, *command) as last:
+                said = last.communicate(timeout=WAIT_S)[1]
         finally:
             load.is_over.set()
         for one in both:
@@ -105,12 +103,16 @@ def test_a_killed_move_under_load_runs_every_job_once(
     assert set(new.values()) == {"completed"}
 
 
-def _move(database_url: str, other_url: str) -> "subprocess.Popen[str]":
-    return _process(database_url, "manage.py", "ojs", "move-tenant", TENANT, "--to", other_url)
-
-
-def _process(url: str, *arguments: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
+@contextmanager
+def running(
+    url: str, *arguments: str, stdin: int = subprocess.DEVNULL
+) -> Iterator["subprocess.Popen[str]"]:
+    """Run a Python process in the cell of this URL; kill it at the end of the block."""
+    with subprocess.Popen(
         [sys.executable, *arguments], cwd=ROOT, env={**os.environ, "DATABASE_URL": url}, text=True,
         stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
