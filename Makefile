@@ -13,7 +13,7 @@ DEV = --extra all --extra dev
 COMPILE = uv pip compile --quiet --universal --no-header --no-annotate -c /dev/stdin
 
 .PHONY: setup run demo-federation test test-long lint types licences dist deploy-check bench bench-against \
-	bench-console bench-scale bench-capacity screenshots fairness faults soak soak-durable drill-failover \
+	bench-console bench-scale bench-capacity bench-cells screenshots fairness faults soak soak-durable drill-failover \
 	drill-failover-quick drill-restore drill-upgrade lock \
 	dev docs docs-serve clean
 
@@ -102,6 +102,10 @@ bench-scale: setup
 # CPU, connections, WAL, memory and disk for each path and for stored jobs
 bench-capacity: setup
 	$(BIN)/python -m bench.scale.capacity $(ARGS)
+
+# CPU per job with 1, 2 and 4 cells, and a move of a tenant under load
+bench-cells: setup
+	$(BIN)/python -m bench.scale.cells $(ARGS)
 
 # pictures of the console for docs/, from a running demo: make screenshots ARGS="http://127.0.0.1:8080 admin/PASSWORD"
 screenshots: $(VENV)/.dev

@@ -63,6 +63,10 @@ class Stack:
         self._run("migrate", "--verbosity", "0")
         self.key = self._run("createapikey", "bench", "--scopes", self.scopes).strip()
 
+    def manage(self, *arguments: str) -> str:
+        """Run a command of manage.py and return its output. Raises StackError."""
+        return self._run(*arguments)
+
     def begin_loops(self) -> Process:
         """Start the process that runs the loops."""
         return self._begin([*MANAGE, "runworker", "--no-handlers"])

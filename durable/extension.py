@@ -11,7 +11,7 @@ from durable.services.children import follow_ended, wake_parent
 from durable.services.explain import explain
 from durable.services.past import checkpoint_at
 from durable.services.resume import facts, resume
-from durable.services.signals import send_checked
+from durable.services.signals import remarks, require_none, send_checked
 from durable.services.suspend import suspend_all
 from durable.services.sweep import Sweeper
 from durable.services.transfer import arrived, portable
@@ -28,7 +28,9 @@ from jobs.extensions import (
     EnqueueHooks,
     Facts,
     Loop,
+    MoveHooks,
     OperationsHooks,
+    Remark,
     ReportHooks,
     TransitionHooks,
 )
@@ -43,7 +45,13 @@ sweeper = Sweeper()
 
 
 class Durable(
-    EnqueueHooks, CheckpointHooks, ChildHooks, TransitionHooks, ReportHooks, OperationsHooks
+    EnqueueHooks,
+    CheckpointHooks,
+    ChildHooks,
+    TransitionHooks,
+    ReportHooks,
+    OperationsHooks,
+    MoveHooks,
 ):
     """Checkpoints and signals; jobs without them cost no statement."""
 
@@ -51,6 +59,16 @@ class Durable(
     def prepare(self, draft: JobDraft, caller: Caller) -> JobDraft | None:
         """Follow a job that a step of another one started: its end wakes the other one."""
         return replace(draft, watched=True) if PARENT in draft.meta else draft
+
+    @override
+    def remarks(self, tenant: str, *, arrives: bool) -> Sequence[Remark]:
+        """Refuse the move of jobs with signals; jobs with checkpoints are watched."""
+        return () if arrives else remarks(tenant)
+
+    @override
+    def require_movable(self, job_ids: Sequence[str]) -> None:
+        """Refuse to move jobs that have just got a signal."""
+        require_none(job_ids)
 
     @override
     def resume(self, jobs: Sequence[Job]) -> Mapping[str, str]:

@@ -3,13 +3,15 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from django.db.models import Model
 from prometheus_client import Metric
 from typing_extensions import override
 
+from federation.models import FederationKey
 from federation.services.health import exposition
 from federation.services.health.attend import Counter, Prober
 from federation.services.registry import documents, regions, registry
-from federation.services.replication import capture, copies_age, dedupe, lag, lag_metrics
+from federation.services.replication import capture, copies_age, dedupe, lag, lag_metrics, moves
 from federation.services.replication.doubts import DoubtResolver
 from federation.services.replication.replicate import replicator
 from jobs.domain.access.caller import Caller
@@ -23,7 +25,9 @@ from jobs.extensions import (
     Facts,
     Label,
     Loop,
+    MoveHooks,
     OperationsHooks,
+    Remark,
     ReportHooks,
     RequestHooks,
 )
@@ -35,7 +39,9 @@ counter = Counter()
 resolver = DoubtResolver()
 
 
-class Federation(RequestHooks, EnqueueHooks, ConfigurationHooks, ReportHooks, OperationsHooks):
+class Federation(
+    RequestHooks, EnqueueHooks, ConfigurationHooks, ReportHooks, OperationsHooks, MoveHooks
+):
     """Regions. Spec: federation."""
 
     @override
@@ -68,6 +74,16 @@ class Federation(RequestHooks, EnqueueHooks, ConfigurationHooks, ReportHooks, Op
     def clear_caches(self) -> None:
         """Clear the cached regions."""
         regions.clear()
+
+    @override
+    def remarks(self, tenant: str, *, arrives: bool) -> Sequence[Remark]:
+        """Refuse a move while regions exchange the tenant's jobs."""
+        return moves.remarks(tenant, arrives=arrives)
+
+    @override
+    def moving_records(self) -> Sequence[type[Model]]:
+        """Return the table of federation ids: a retry finds its job in the new cell."""
+        return (FederationKey,)
 
     @override
     def reseal(self) -> Resealed:

@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from prometheus_client import Metric
 from typing_extensions import override
 
 from jobs.database import on_commit
+from jobs.domain.access.caller import Caller
 from jobs.domain.dispatch.claim import ClaimPlan, FetchRequest, LaneKey, SharingPolicy
 from jobs.domain.dispatch.gates import Gate
 from jobs.domain.job import Job
@@ -22,14 +24,23 @@ from jobs.extensions import (
     LaneHooks,
     LaneWeights,
     Loop,
+    MoveHooks,
     OperationsHooks,
+    Remark,
     ReportHooks,
     TransitionHooks,
 )
 from jobs.services.lanes import rotations
 from jobs.services.lanes.charge import BATCH, unread_from
 from scheduling.conf import conf
-from scheduling.services import cron_producers, cron_slots, documents, explain, pool_cache
+from scheduling.services import (
+    cron_move,
+    cron_producers,
+    cron_slots,
+    documents,
+    explain,
+    pool_cache,
+)
 from scheduling.services import plan as pool_plan
 from scheduling.services.cron_fire import due_in_ms, fire
 from scheduling.services.cron_slots import pass_on, pass_on_forgotten
@@ -39,7 +50,7 @@ from scheduling.services.orders import reconcile
 from scheduling.services.watch import watch
 
 
-class Cron(TransitionHooks, ReportHooks, OperationsHooks):
+class Cron(TransitionHooks, ReportHooks, OperationsHooks, MoveHooks):
     """Schedules. Spec: contract 7."""
 
     @override
@@ -63,6 +74,21 @@ class Cron(TransitionHooks, ReportHooks, OperationsHooks):
     def future_producers(self, job_type: str, *, looked: int) -> FutureProducers:
         """Count the schedules that make jobs of a type."""
         return cron_producers.future_producers(job_type, looked=looked)
+
+    @override
+    def remarks(self, tenant: str, *, arrives: bool) -> Sequence[Remark]:
+        """Refuse a move that would leave a schedule behind or meet another."""
+        return cron_move.remarks(tenant, arrives=arrives)
+
+    @override
+    def take_out(self, tenant: str, caller: Caller) -> Any:
+        """Take the tenant's schedules out of the old cell."""
+        return cron_move.take_out(tenant, caller)
+
+    @override
+    def put_in(self, tenant: str, taken: Any, caller: Caller) -> None:
+        """Store the schedules in the new cell."""
+        cron_move.put_in(tenant, taken, caller)
 
     @override
     def tables(self) -> Sequence[str]:

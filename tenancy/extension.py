@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from django.db.models import Model
 from prometheus_client import Metric
 from typing_extensions import override
 
@@ -24,15 +25,18 @@ from jobs.extensions import (
     LaneHooks,
     LaneWeights,
     Loop,
+    MoveHooks,
     OperationsHooks,
     ReportHooks,
     RequestHooks,
     TenantLabels,
+    Verb,
 )
 from tenancy.conf import conf
 from tenancy.domain.errors import TenantLimitExceeded
 from tenancy.domain.tenant_id import Rules, header_parameters, identified, named_in
-from tenancy.services import admission, documents, metrics, suspension, tenant_cache
+from tenancy.models import Enqueued
+from tenancy.services import admission, documents, metrics, move_verb, suspension, tenant_cache
 from tenancy.services.isolation import BATCH, reconcile
 from tenancy.services.tenants import apply_settings
 from tenancy.services.throttles import expire
@@ -50,6 +54,7 @@ class Tenancy(
     ConfigurationHooks,
     ReportHooks,
     OperationsHooks,
+    MoveHooks,
 ):
     """Tenants. Spec: multi-tenancy."""
 
@@ -172,6 +177,16 @@ class Tenancy(
         if known.tenants:
             yield Loop("tenants", apply_settings, 60_000)
         yield Loop("isolation", reconcile, 60_000, full=BATCH)
+
+    @override
+    def moving_records(self) -> Sequence[type[Model]]:
+        """Return the table of jobs that a rate still counts."""
+        return (Enqueued,)
+
+    @override
+    def verbs(self) -> Sequence[Verb]:
+        """Return the verb that moves a tenant to another cell."""
+        return (move_verb.VERB,)
 
     @override
     def tenant_labels(self) -> TenantLabels | None:

@@ -10,27 +10,34 @@ from jobs.extensions import (
     ConfigurationHooks,
     Facts,
     Loop,
+    MoveHooks,
     OperationsHooks,
+    Remark,
     ReportHooks,
 )
 from webhooks.services import documents
 from webhooks.services.deliveries import delete_expired_deliveries
 from webhooks.services.relay import relay, unread_from
 from webhooks.services.send import Sender
-from webhooks.services.subscriptions import reseal
+from webhooks.services.subscriptions import remarks, reseal
 
 SUBSCRIBED = ("ojs_webhook_subscription",)
 
 sender = Sender()
 
 
-class WebhooksExtension(ReportHooks, OperationsHooks, ConfigurationHooks):
+class WebhooksExtension(ReportHooks, OperationsHooks, ConfigurationHooks, MoveHooks):
     """Sends events to subscribers, at no cost for the statements of jobs."""
 
     @override
     def reseal(self) -> Resealed:
         """Encrypt the secrets of subscriptions with the first key."""
         return reseal()
+
+    @override
+    def remarks(self, tenant: str, *, arrives: bool) -> Sequence[Remark]:
+        """Name the subscriptions that stay: their secrets may need the keys of the old cell."""
+        return () if arrives else remarks(tenant)
 
     @override
     def kinds(self) -> Iterable[ConfigKind]:

@@ -13,7 +13,9 @@ from jobs.extensions import (
     Facts,
     FutureProducers,
     Loop,
+    MoveHooks,
     OperationsHooks,
+    Remark,
     ReportHooks,
     TransitionHooks,
 )
@@ -21,6 +23,7 @@ from workflows.models import Slot, Step, Workflow
 from workflows.services.advance import advance
 from workflows.services.children import cancel_children, has_ended
 from workflows.services.explain import explain
+from workflows.services.moves import remarks
 from workflows.services.producers import future_producers
 from workflows.services.prune import prune, retained
 from workflows.services.reopen import reopen
@@ -29,7 +32,7 @@ from workflows.services.resume import resume
 ENDED = frozenset(CODES[state] for state in TERMINAL)
 
 
-class WorkflowsExtension(ChildHooks, TransitionHooks, ReportHooks, OperationsHooks):
+class WorkflowsExtension(ChildHooks, TransitionHooks, ReportHooks, OperationsHooks, MoveHooks):
     """Chains, groups, batches and step graphs of jobs."""
 
     @override
@@ -40,6 +43,11 @@ class WorkflowsExtension(ChildHooks, TransitionHooks, ReportHooks, OperationsHoo
         for change in transitions:
             if change.before in ENDED:
                 reopen(change.job_id)
+
+    @override
+    def remarks(self, tenant: str, *, arrives: bool) -> Sequence[Remark]:
+        """Refuse the move of a tenant with unfinished workflows."""
+        return () if arrives else remarks(tenant)
 
     @override
     def has_ended(self, names: Collection[str], tenant: str) -> bool:

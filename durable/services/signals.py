@@ -1,8 +1,9 @@
 """Send signals to jobs, and list those that no step has taken. Spec: contract 34.2."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from durable import queries
 from durable.domain.names import check_name, check_size
@@ -11,6 +12,8 @@ from jobs.database import atomic
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.states import state_of
 from jobs.domain.wire.ids import is_id
+from jobs.extensions import Remark
+from jobs.models import Job
 from jobs.services.outcome.suspend import promote_woken, wake
 
 MOST = 100  # signals of a job that no step has taken
@@ -52,3 +55,26 @@ def send_checked(job_id: str, name: str, payload: str, sender: str) -> None:
     check_name("name", name)
     check_size(len(payload.encode()))
     send(job_id, name, payload, sender)
+
+
+def remarks(tenant: str) -> list[Remark]:
+    """Return the jobs of a tenant that have signals as an obstacle of its move."""
+    live = Job.objects.filter(pk=OuterRef("job_id"), tenant=tenant, state__isnull=True)
+    number = Signal.objects.filter(Exists(live)).values("job_id").distinct().count()
+    text = f"{number} jobs have signals that no step has taken: let them run or cancel them"
+    return [Remark(text, is_obstacle=True)] if number else []
+
+
+def require_none(job_ids: Sequence[str]) -> None:
+    """Refuse to move jobs to another cell that have signals. Raises Conflict.
+
+    In the transaction that deletes the rows of the jobs. `send` locks these rows, so it sends no
+    signal that this check does not see.
+    """
+    found = Signal.objects.filter(job_id__in=job_ids).first()
+    if found is not None:
+        raise Conflict(
+            f"job {found.job_id} has a signal that no step has taken: cancel the job, then run the"
+            " command again",
+            details={"job_id": str(found.job_id)},
+        )

@@ -322,3 +322,12 @@ class UndoAdmin(ReadOnly):
     list_filter = ("state",)
     search_fields = ("target", "actor")
     ordering = ("-id",)
+
+
+@admin.register(models.Move)
+class MoveAdmin(ReadOnly):
+    """The latest move of each tenant between cells."""
+
+    list_display = ("tenant", "is_source", "step", "other", "batch", "began_at", "ended_at")
+    list_filter = ("step",)
+    search_fields = ("tenant__exact",)

@@ -16,6 +16,7 @@ from jobs.extensions.configuration import (
 )
 from jobs.extensions.enqueue import Deduplication, EnqueueHooks, refusals, report_refusal
 from jobs.extensions.lanes import LaneHooks, LaneWeights
+from jobs.extensions.moves import MoveHooks, Remark
 from jobs.extensions.operations import Loop, OperationsHooks, Verb, tables
 from jobs.extensions.registry import Extension, implementers, installed
 from jobs.extensions.reports import (
@@ -49,7 +50,9 @@ __all__ = [
     "LaneHooks",
     "LaneWeights",
     "Loop",
+    "MoveHooks",
     "OperationsHooks",
+    "Remark",
     "ReportHooks",
     "RequestHooks",
     "TenantLabels",

@@ -60,6 +60,7 @@ from jobs.models.limits import (
     LimitWait,
     Start,
 )
+from jobs.models.moves import Move, MovingJob
 from jobs.models.operating import (
     ApiKey,
     Audit,
@@ -114,6 +115,8 @@ __all__ = [
     "LoginWindow",
     "LoopTick",
     "Maintenance",
+    "Move",
+    "MovingJob",
     "NameField",
     "ObjectivePeriod",
     "ObjectiveTotal",

@@ -37,3 +37,13 @@ class TenantNotEmpty(Conflict):
 class TenantKept(Conflict):
     code = "x_tenant_kept"
     hint = "keep the default tenant; remove a static tenant from the settings"
+
+
+class TenantMoving(Conflict):
+    code, retryable = "x_tenant_moving", True
+    hint = "wait until the move has ended, or run manage.py ojs move-tenant again"
+
+
+class MoveRefused(Conflict):
+    code = "x_move_refused"
+    hint = "do what the message says, then run manage.py ojs move-tenant again"

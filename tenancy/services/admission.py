@@ -11,16 +11,16 @@ from math import ceil
 
 from jobs.domain.access.caller import Caller
 from jobs.domain.enqueue.draft import JobDraft
-from jobs.domain.errors import OJSError
+from jobs.domain.errors import PermissionDenied
 from jobs.domain.record.events import Kind
 from jobs.services.read.clock import now
 from jobs.services.record.emit import NewEvent, emit
 from tenancy import queries
 from tenancy.conf import conf
-from tenancy.domain.errors import TenantLimitExceeded, TenantSuspended, UnknownTenant
+from tenancy.domain.errors import TenantLimitExceeded, UnknownTenant
 from tenancy.domain.tenant import QuotaMode, Source, TenantLimits, TenantPolicy
 from tenancy.queries import Usage
-from tenancy.services import tenant_cache
+from tenancy.services import moves, tenant_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def admit(drafts: Sequence[JobDraft], caller: Caller) -> None:
     _make(sorted(ids - policies.keys()), caller)
     for one in sorted(policies):
         if policies[one].is_suspended:
-            raise _refusal(TenantSuspended, f"tenant {one} is suspended", one, caller)
+            raise _by(caller, moves.suspended(one))
     counted = {
         one: policies[one] for one in sorted(policies) if policies[one].limits.bounds_enqueue
     }
@@ -73,13 +73,15 @@ def _make(unknown: Sequence[str], caller: Caller) -> None:
     if not unknown:
         return
     if conf().unknown == "reject":
-        raise _refusal(UnknownTenant, f"tenant {unknown[0]} does not exist", unknown[0], caller)
+        problem = UnknownTenant(
+            f"tenant {unknown[0]} does not exist", details={"tenant_id": unknown[0]}
+        )
+        raise _by(caller, problem)
     emit([created(one, Source.AUTO) for one in queries.create(unknown)])
 
 
-def _refusal(kind: type[OJSError], message: str, tenant: str, caller: Caller) -> OJSError:
-    problem = kind(message, details={"tenant_id": tenant})
-    problem.principal = caller.name  # type: ignore[attr-defined]  # it is a PermissionDenied
+def _by(caller: Caller, problem: PermissionDenied) -> PermissionDenied:
+    problem.principal = caller.name
     return problem
 
 

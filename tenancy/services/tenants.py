@@ -36,7 +36,7 @@ from tenancy.domain.tenant import (
 from tenancy.domain.tenant_request import parse_tenant
 from tenancy.domain.throttle import Hold
 from tenancy.models import Enqueued, Noise, Tenant, Throttle
-from tenancy.services import noise, tenant_cache
+from tenancy.services import moves, noise, tenant_cache
 from tenancy.services.admission import created
 from tenancy.services.documents import TENANT
 from tenancy.services.reductions import released, throttle_of
@@ -214,6 +214,7 @@ def _changing(
     """Store the block's changes of a tenant and apply them to lanes, in one transaction."""
     with configured(caller, _subject(tenant_id), action, reason=reason) as data:
         configuration.change()
+        moves.require_still(tenant_id)
         is_new = bool(queries.create([tenant_id]))  # its first job may create it at the same time
         row = _locking().get(id=tenant_id)
         if is_new:
@@ -223,6 +224,8 @@ def _changing(
         yield row, data
         row.updated_at = Now()
         row.save()
+        if row.state == Standing.ACTIVE:
+            moves.forget_moved(tenant_id)
         enforce(tenant_id, before, policy_of(row))
         if is_new:
             emit([created(tenant_id, Source(row.source))])
@@ -282,6 +285,7 @@ def delete(
     row = find(tenant_id)
     if kept := _kept(row):
         raise kept
+    moves.require_still(tenant_id)
     if force:
         states = tuple(ALLOWED[Verb.CANCEL])
         wanted = JobFilter(tenant=tenant_id, states=states)
@@ -289,6 +293,8 @@ def delete(
             bulk.run(Verb.CANCEL, wanted, caller.name, most=FORCED)
     with configured(caller, _subject(tenant_id), "tenant.deleted", reason=reason) as data:
         configuration.change()
+        moves.require_still(tenant_id)
+        moves.forget_moved(tenant_id)
         if live := _not_empty(tenant_id):
             raise live
         data["force"] = force
@@ -335,6 +341,9 @@ def apply_settings() -> int:
     """
     stored = dict(Tenant.objects.filter(settings__isnull=False).values_list("id", "settings"))
     changed = [raw for raw in conf().tenants if stored.get(raw["tenant_id"]) != raw]
+    if changed:  # a tenant that moves is changed later
+        still = moves.moving([raw["tenant_id"] for raw in changed])
+        changed = [raw for raw in changed if raw["tenant_id"] not in still]
     for raw in changed:
         _apply(raw["tenant_id"], raw)
     return len(changed)

@@ -48,7 +48,7 @@ def test_implementers_are_the_extensions_that_override_a_hook_in_order() -> None
 def test_no_two_groups_share_the_name_of_a_hook() -> None:
     names = [name for group in GROUPS for name in hooks(group)]
 
-    assert len(GROUPS) == 10
+    assert len(GROUPS) == 11
     assert len(names) == len(set(names))
 
 

@@ -7,7 +7,9 @@ import pytest
 from bench.dataset import SLICE, slices
 from bench.scale.axis import ticks
 from bench.scale.capacity import Cost, Look
+from bench.scale.cells import Cost as CellCost
 from bench.scale.measure import WRITERS, Curve, Slice, joined, rotation
+from bench.scale.moving import Outcome
 from bench.scale.picture import picture
 from bench.scale.table import table
 
@@ -96,3 +98,19 @@ def test_a_cost_adds_slices_and_scales_them() -> None:
     assert cost.cells() == [
         "POST /jobs", "1,000", "0.35", "0.25", "0.10", "0.00", "0.00", "12", "1.00",
     ]  # fmt: skip
+
+
+def test_cells_cost_the_sum_of_their_parts_for_each_job() -> None:
+    cost = CellCost(200, {"HTTP": 0.1, "PostgreSQL": 0.05}, [90.0, 110.0])
+
+    assert cost.cells() == ["100", "750", "500", "250", "0"]
+
+
+@pytest.mark.parametrize(
+    ("moved", "lost", "twice", "is_right"),
+    [(5, 0, 0, True), (0, 0, 0, False), (5, 1, 0, False), (5, 0, 1, False)],
+)
+def test_a_move_is_right_if_each_job_ran_once(
+    moved: int, lost: int, twice: int, *, is_right: bool
+) -> None:
+    assert Outcome(moved, 1.0, 10, 5, 5, lost, twice).is_right is is_right

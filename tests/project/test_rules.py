@@ -342,6 +342,8 @@ WHILE = {
     "jobs/services/audit/audit.py": SHRINKS,
     "jobs/services/enqueue/backpressure.py": BOUNDED,
     "jobs/services/enqueue/enqueue_each.py": SHRINKS,
+    "jobs/services/cells/moving_access.py": PAGES,
+    "jobs/services/cells/moving_jobs.py": SHRINKS,
     "jobs/services/dispatch/fetch.py": DRIVEN,
     "jobs/services/outcome/retain.py": SHRINKS,
     "jobs/services/read/awaiting.py": THREAD,
@@ -388,6 +390,7 @@ WHILE = {
     "scheduling/domain/simulation.py": SHRINKS,
     "scheduling/services/cron_slots.py": SHRINKS,
     "scheduling/services/simulate.py": TIMED,
+    "tenancy/services/move.py": TIMED,
     "versioning/domain/comparison.py": SHRINKS,  # a schema with circular references is refused
     "versioning/domain/schema_load.py": SHRINKS,
     "versioning/domain/validator.py": SHRINKS,

@@ -14,7 +14,7 @@ from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.outbound.vault import Resealed, Vault
 from jobs.domain.record.events import Kind
 from jobs.domain.wire.ids import new_id
-from jobs.extensions import Document
+from jobs.extensions import Document, Remark
 from jobs.services.audit.config_log import Subject, recorded
 from jobs.services.outbound import vaults
 from jobs.services.record.emit import NewEvent, emit
@@ -169,3 +169,10 @@ def _event(kind: Kind, subscription: Subscription) -> NewEvent:
         tenant=subscription.tenant,
         data={"subscription_id": subscription.id, "url": subscription.url},
     )
+
+
+def remarks(tenant: str) -> list[Remark]:
+    """Say which subscriptions of a tenant stay when it moves to another cell."""
+    number = Subscription.objects.filter(tenant=tenant).count()
+    text = f"{number} webhook subscriptions stay: make them in the new cell before the move"
+    return [Remark(text)] if number else []

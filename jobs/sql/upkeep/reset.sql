@@ -8,4 +8,5 @@ TRUNCATE ojs_job, ojs_ready, ojs_lease, ojs_later, ojs_finished, ojs_unique, ojs
          ojs_start, ojs_archived_job, ojs_result_expiry, ojs_awaited,
          ojs_latency, ojs_tenant_depth, ojs_tenant_period, ojs_replay, ojs_replay_rule,
          ojs_maintenance, ojs_login_window, ojs_turn, ojs_dispatch, ojs_dispatch_period, ojs_charge,
-         ojs_debt, ojs_served, ojs_tenant_label, ojs_objective_period, ojs_objective_total
+         ojs_debt, ojs_served, ojs_tenant_label, ojs_objective_period, ojs_objective_total,
+         ojs_move, ojs_moving_job
