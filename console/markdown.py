@@ -24,6 +24,17 @@ def rendered(text: str) -> SafeString:
     return html
 
 
+def plain(text: str) -> str:
+    """Return the words of Markdown, for a line of a table."""
+    words = (
+        part.content
+        for block in _MARKDOWN.parse(text)
+        for part in block.children or [block]
+        if part.type in {"text", "code_inline", "fence", "code_block"}
+    )
+    return " ".join(" ".join(words).split())
+
+
 def _made() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     made.validateLink = lambda url: bool(LINK.match(url))  # type: ignore[method-assign]

@@ -85,7 +85,7 @@ def test_buttons_are_those_that_jobs_of_the_state_take(console: Client) -> None:
     assert offered("?state=discarded") == ["Retry", "Delete"]
     assert offered("?state=completed") == ["Delete"]
     dead = console.get("/console/dead-letter/").context["choices"]
-    assert [label for _, label, _ in dead] == ["Retry", "Discard"]
+    assert [label for _, label, _ in dead] == ["Retry", "Delete"]
 
 
 def test_who_may_only_look_has_no_boxes(viewer: User) -> None:
