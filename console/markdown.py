@@ -26,13 +26,14 @@ def rendered(text: str) -> SafeString:
 
 def plain(text: str) -> str:
     """Return the words of Markdown, for a line of a table."""
-    words = (
-        part.content
-        for block in _MARKDOWN.parse(text)
-        for part in block.children or [block]
-        if part.type in {"text", "code_inline", "fence", "code_block"}
-    )
-    return " ".join(" ".join(words).split())
+    blocks = ("".join(map(_words, block.children or [block])) for block in _MARKDOWN.parse(text))
+    return " ".join(" ".join(blocks).split())
+
+
+def _words(part: Token) -> str:
+    if part.type in {"text", "code_inline", "fence", "code_block"}:
+        return part.content
+    return " " if part.type in {"softbreak", "hardbreak"} else ""
 
 
 def _made() -> MarkdownIt:

@@ -55,6 +55,9 @@ def test_events_are_added_while_they_happen(page: Page) -> None:
     expect(row).to_have_count(1)
     expect(row).to_contain_text("job.enqueued")
     assert row.get_by_role("link").get_attribute("href") == f"/console/jobs/{job_id}/"
+    added = row.locator("time").inner_text()
+    page.reload()
+    expect(page.locator("tbody time").first).to_have_text(added)  # the same form of time
 
 
 def test_an_event_that_was_added_leads_to_its_tenant(page: Page) -> None:

@@ -138,6 +138,8 @@ def test_a_started_job_tells_what_picked_it(console: Client) -> None:
 
     assert "Why this job was claimed" in page
     assert "on worker <code>w7</code>" in page
+    assert f'<a\n      href="{url("worker", "w7")}">w7</a>' in page
+    assert f'<a href="{url("queue", "mail")}">mail</a>' in page
     assert "from queue mail at priority 3" in page
     assert "Why this job was claimed" not in text(console, url("job", cancelled.id))
 
