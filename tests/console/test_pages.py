@@ -251,7 +251,7 @@ def test_workers_that_ended_are_shown_on_request(console: Client) -> None:
 @pytest.mark.parametrize(
     ("kept", "shown"),
     [
-        ({}, "Queue mail keeps at most 10\u202f000 dead jobs for 180 d."),
+        ({}, "Queue mail keeps at most 10,000 dead jobs for 180 d."),
         (
             {"max_age": "PT36H", "max_count": 7},
             "Queue mail keeps at most 7 dead jobs for 1 d 12 h.",
@@ -268,5 +268,5 @@ def test_the_dead_letter_says_what_it_keeps(
     Queue.objects.filter(name="mail").update(config={"retention": {"dead_letter": kept}})
 
     of_mail, of_all = (text(console, url("dead_letter", **q)) for q in ({"queue": "mail"}, {}))
-    assert shown.replace("\u202f", " ") in " ".join(of_mail.split())
+    assert shown in " ".join(of_mail.split())
     assert "Each queue keeps at most" in " ".join(of_all.split())
