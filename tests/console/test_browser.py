@@ -47,6 +47,19 @@ def test_every_page_is_in_sight_on_a_small_laptop(page: Page) -> None:
     assert page.evaluate("document.querySelector('.top').clientHeight < 70")
 
 
+def test_the_menu_is_whole_on_a_telephone(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/console/queues/")
+    page.locator(".more > summary").click()
+    for link in page.locator(".more > nav a").all():
+        box = link.bounding_box()
+        assert box
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+    page.locator(".more").get_by_role("link", name="Audit log").click()  # nothing covers it
+    expect(page.get_by_role("heading", level=1)).to_have_text("Audit log")
+
+
 def test_events_are_added_while_they_happen(page: Page) -> None:
     page.goto("/console/events/?type=job.*")
     expect(page.locator("#following")).to_have_text("Following live")
