@@ -114,7 +114,7 @@ def test_rows_are_chosen_by_keys_and_stand_still(page: Page) -> None:
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     expect(form.locator("output")).to_contain_text("2 selected")
     form.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_role("dialog")).to_contain_text("Cancel the 2 chosen jobs?")
+    expect(page.get_by_role("dialog")).to_contain_text("Cancel the 2 selected jobs?")
     answer(page, "sent twice")
     expect(page.get_by_role("status").first).to_contain_text("2 jobs are cancelled")
     assert_state(State.AVAILABLE, ids[0])
