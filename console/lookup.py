@@ -129,7 +129,7 @@ def _types(asked: Asked) -> Iterator[Entry]:
     rows = queries_over_time.chart_rows(ranges.MOST_ROWS, None)
     spell = RANGE.spell(timezone.now(), rows)
     for one in queries_over_time.types(spell, asked.text, "started", asked.limit):
-        fact = f"{one.started:,} starts in 7 d".replace(",", "\N{NARROW NO-BREAK SPACE}")
+        fact = f"{one.started:,} starts in 7 d"
         yield Entry("Type", one.type, _page("type", one.type), fact)
 
 
@@ -180,7 +180,7 @@ def _workflows(asked: Asked) -> Iterator[Entry]:
     from workflows.services.show import containing  # noqa: PLC0415
 
     for one in containing(asked.text, asked.limit, asked.who.tenant):
-        fact = FLOW_NAMES[FlowState(one.state)]
+        fact = f"{FLOW_NAMES[FlowState(one.state)]}, …{str(one.id)[-12:]}"
         yield Entry("Workflow", one.name, _page("workflow", str(one.id)), fact)
 
 

@@ -24,6 +24,18 @@ def rendered(text: str) -> SafeString:
     return html
 
 
+def plain(text: str) -> str:
+    """Return the words of Markdown, for a line of a table."""
+    blocks = ("".join(map(_words, block.children or [block])) for block in _MARKDOWN.parse(text))
+    return " ".join(" ".join(blocks).split())
+
+
+def _words(part: Token) -> str:
+    if part.type in {"text", "code_inline", "fence", "code_block"}:
+        return part.content
+    return " " if part.type in {"softbreak", "hardbreak"} else ""
+
+
 def _made() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     made.validateLink = lambda url: bool(LINK.match(url))  # type: ignore[method-assign]

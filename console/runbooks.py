@@ -61,6 +61,14 @@ class Runbook:
         return len(self.places) > 1
 
 
+def named(about: str, name: str) -> str:
+    """Name the object of a note in a sentence; an alert by the title of its rule."""
+    if about != "alert":
+        return f"{about} {name}"
+    rule = import_module("attention.rules").BY_ID.get(name)
+    return f"rule “{rule.title if rule else name}”"
+
+
 def of_page(request: HttpRequest, subject: str, *places: tuple[str, str]) -> Runbook | None:
     """Return the runbook of objects (kind and name); two statements.
 

@@ -194,10 +194,10 @@ class TenantLine:
             took = f"{throttle.effective:g} instead of {throttle.original:g}"
             yield f"throttled: {throttle.action} {took}"
         if held.all_enqueued and held.enqueued > MUCH * held.all_enqueued:
-            yield f"{min(1.0, held.enqueued / held.all_enqueued):.0%} of all new jobs"
+            yield f"{100 * min(1.0, held.enqueued / held.all_enqueued):.0f} % of all new jobs"
         if self.got is not None and self.got > MUCH:
-            entitled = "" if self.due is None else f", entitled to {self.due:.0%}"
-            yield f"{self.got:.0%} of all starts{entitled}"
+            entitled = "" if self.due is None else f", entitled to {100 * self.due:.0f} %"
+            yield f"{100 * self.got:.0f} % of all starts{entitled}"
         for use in self.reached:
             used = f"{use.held} of {use.most} {use.words}: limit reached"
             yield used if use.most else f"limit of 0 {use.words}"
@@ -212,7 +212,7 @@ def in_words(signal: Signal) -> str:
         return f"{value * 60:.0f} new jobs a minute, others: {others * 60:.0f}"
     if signal.reason is Reason.ACTIVE:
         return f"{value:.0f} of {others:.0f} active jobs"
-    return f"{value:.0%} of its attempts fail, others: {others:.0%}"
+    return f"{100 * value:.0f} % of its attempts fail, others: {100 * others:.0f} %"
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def choices(wanted: JobFilter, request: HttpRequest) -> list[tuple[str, str, str
     """Return the buttons below a list for the states of its jobs: action, label and kind."""
     state = State.DISCARDED if wanted.dead else State(wanted.state) if wanted.state else None
     return [
-        (one.name, "Discard" if wanted.dead and verb is Verb.DELETE else one.label, one.kind)
+        (one.name, one.label, one.kind)
         for verb, one in _CHOSEN.items()
         if (state is None or state in ALLOWED[verb]) and may(request, one.permit)
     ]

@@ -12,13 +12,14 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from console import history
+from console import history, runbooks
 from console.access import may
 from console.actions.table import ACTIONS
 from console.columns import COLUMNS, since
 from console.failure_groups import Group
 from console.filters import JobFilter
 from console.history import text_of
+from console.markdown import plain
 from console.models import Operation
 from console.times import NOTHING, age, average, clock, in_zone, local, span
 from jobs.domain.job import Job
@@ -32,6 +33,8 @@ from ojs_tasks.installed import has_app
 register = template.Library()
 for of_time in (age, average, clock, local, in_zone, span):
     register.filter(of_time)
+register.filter(plain)
+register.simple_tag(runbooks.named, name="runbook_of")
 
 # job states with the same colour as the states of operations
 OPERATION_TONES = {
@@ -61,8 +64,8 @@ def badge(name: str, text: str = "") -> SafeString:
 
 @register.filter
 def number(value: int) -> str:
-    """Show a count with digits in groups of three, separated by narrow spaces."""
-    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    """Show a count with digits in groups of three, as the sentences of findings do."""
+    return f"{value:,}"
 
 
 @register.filter
@@ -90,7 +93,7 @@ def _said(value: Any) -> str:
 @register.simple_tag
 def share(part: float) -> str:
     """Show a fraction as percent, with one decimal."""
-    return f"{part:.1%}"
+    return f"{100 * part:.1f} %"
 
 
 @register.filter

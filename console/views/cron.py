@@ -96,7 +96,7 @@ class CronEdit(PageView):
             fields=fields,
             policies=[policy.value for policy in Overlap],
             zones=sorted(zones()),
-            title=f"Change {entry.name}" if entry else "New schedule",
+            title=f"Change schedule {entry.name}" if entry else "New schedule",
             **kwargs,
         )
 

@@ -144,6 +144,6 @@ class PoolEdit(PageView):
             wrong=form.wrong,
             strategies=_strategies(),
             simulate=simulating.offer(self.request),
-            title=f"Change {name}" if name else "New pool",
+            title=f"Change pool {name}" if name else "New pool",
         )
         return self.render_to_response(shown, status=400 if form.wrong else 200)

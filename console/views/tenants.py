@@ -153,7 +153,7 @@ class TenantEdit(PageView):
             members=[form[one] for one in MEMBERS],
             limits=[form[one] for one in LIMITS],
             simulate=simulating.offer(self.request) if name else None,
-            title=f"Change {name}" if name else "New tenant",
+            title=f"Change tenant {name}" if name else "New tenant",
         )
         return self.render_to_response(shown, status=status)
 

@@ -60,10 +60,10 @@ def _throttled(gate: Gate) -> Cause:
 def _limit(_job: Job, gate: Gate) -> Cause:
     kind, _, name = (gate.name or "").partition(":")
     of = f"{kind} {name}" if kind in _LIMITS and name else gate.name
-    text = f"The limit of {of} is reached."
+    remedies = (_limit_remedy(gate.name or ""),)
     if gate.numbers.get("concurrency") == 0:
-        text = f"The limit of {of} lets no job start."
-    return Cause(text, gate.message, (_limit_remedy(gate.name or ""),), until=gate.until)
+        return Cause(f"The limit of {of} is 0, so no job starts.", "", remedies, until=gate.until)
+    return Cause(f"The limit of {of} is reached.", gate.message, remedies, until=gate.until)
 
 
 _LIMITS: Final = ("queue", "tenant", "type")

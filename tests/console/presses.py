@@ -253,7 +253,7 @@ def _undoable() -> str:
 ACTS: dict[str, Press] = {
     "retry": Press(_at(made.dead, JOB), "Retry"),
     "cancel": Press(_at(made.live, JOB), "Cancel"),
-    "delete": Press(_at(made.dead, JOB), "Discard"),
+    "delete": Press(_at(made.dead, JOB), "Delete"),
     "retry-chosen": Press(_states(State.DISCARDED, State.DISCARDED), "Retry selected", _all),
     "cancel-chosen": Press(_states(State.AVAILABLE, State.AVAILABLE), "Cancel selected", _all),
     "delete-chosen": Press(_states(State.COMPLETED, State.COMPLETED), "Delete selected", _all),

@@ -194,10 +194,12 @@ def test_the_admin_is_as_read_only_as_the_console(act: Act, settings: Any) -> No
 
 def test_the_console_and_the_admin_lead_to_each_other(page: Page) -> None:
     job = JobFactory.create(type="mail.send")
+    page.locator(".more > summary").click()
     page.get_by_role("link", name="Administration").click()
     page.goto(reverse("admin:ojs_jobs_job_change", args=[job.id]))
     page.get_by_role("link", name="View on site").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("mail.send")
+    page.locator(".more > summary").click()
     page.get_by_role("link", name="Administration").click()
     background = "getComputedStyle(document.getElementById('header')).backgroundColor"
     assert page.evaluate(background) == "rgb(31, 35, 64)"

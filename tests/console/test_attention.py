@@ -1,10 +1,12 @@
 """Findings in the console: the overview, the list, one finding, the thresholds."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils.html import strip_tags
 from playwright.sync_api import Page, expect
 
 from attention.models import Finding, RuleChange
@@ -54,6 +56,8 @@ def test_the_overview_is_calm_or_shows_the_worst_with_its_remedy(console: Client
     page = text(console, OVERVIEW)
     assert "Queue mail is paused, and 2 jobs wait." in page
     assert "ada paused it: bad deploy" in page
+    facts = " ".join(strip_tags(page).split())
+    assert re.search(r"ada paused it: bad deploy for 1\d min( \d+ s)? · 2 jobs", facts)
     assert 'action="/console/actions/resume/"' in page
 
 

@@ -47,6 +47,9 @@ def test_an_action_of_a_schedule_and_of_a_tenant_names_its_object(page: Page) ->
     of_each_kind("mail")
 
     search(page, "run mail")
+    expect(page.locator("#palette").get_by_role("option", selected=True)).to_contain_text(
+        "Run schedule mail-schedule now"
+    )
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog").get_by_role("heading")).to_have_text("Run now mail-schedule?")
     answer(page, does=False)
@@ -56,6 +59,13 @@ def test_an_action_of_a_schedule_and_of_a_tenant_names_its_object(page: Page) ->
     reason = page.get_by_role("dialog").get_by_label("Reason")
     expect(page.locator("#ask-target")).to_have_text("mail-tenant")
     expect(reason).to_have_js_property("required", value=True)
+
+
+def test_a_text_with_spaces_is_searched_in_arguments_only(page: Page) -> None:
+    search(page, "answered 504")
+
+    expect(page.locator("#palette").get_by_role("option")).to_have_count(1)
+    expect(page.locator("#palette").get_by_role("option")).to_contain_text("arguments contain")
 
 
 def test_arrows_choose_a_result_and_escape_closes(page: Page) -> None:

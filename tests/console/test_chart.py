@@ -211,8 +211,8 @@ def test_marks_tell_the_numbers_before_and_after(console: Client, frozen: dateti
     assert (mark.before.error_rate, mark.after.error_rate) == (0.1, 0.5)
     assert (mark.actor, mark.reason) == ("ada", "it is fine")
     page = console.get(url("type", "mail.send")).content.decode()
-    assert "10.0%" in page
-    assert "50.0%" in page
+    assert "10.0 %" in page
+    assert "50.0 %" in page
 
 
 def changed(at: datetime, action: str, target: str, **more: str) -> None:

@@ -85,7 +85,7 @@ def test_buttons_are_those_that_jobs_of_the_state_take(console: Client) -> None:
     assert offered("?state=discarded") == ["Retry", "Delete"]
     assert offered("?state=completed") == ["Delete"]
     dead = console.get("/console/dead-letter/").context["choices"]
-    assert [label for _, label, _ in dead] == ["Retry", "Discard"]
+    assert [label for _, label, _ in dead] == ["Retry", "Delete"]
 
 
 def test_who_may_only_look_has_no_boxes(viewer: User) -> None:
@@ -106,15 +106,15 @@ def test_rows_are_chosen_by_keys_and_stand_still(page: Page) -> None:
     expect(form.get_by_role("button", name="Cancel")).to_be_disabled()
     for key in ("j", "x", "j", "x", "j", "x", "x"):  # the third row is unchecked again
         page.keyboard.press(key)
-    expect(form.locator("output")).to_contain_text("2 chosen")
+    expect(form.locator("output")).to_contain_text("2 selected")
     every = page.get_by_label("Select all on this page")
     assert every.evaluate("box => box.indeterminate")
     with page.expect_response(lambda one: one.url.endswith(LIST)):  # the list refreshes
         pass
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    expect(form.locator("output")).to_contain_text("2 chosen")
+    expect(form.locator("output")).to_contain_text("2 selected")
     form.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_role("dialog")).to_contain_text("Cancel the 2 chosen jobs?")
+    expect(page.get_by_role("dialog")).to_contain_text("Cancel the 2 selected jobs?")
     answer(page, "sent twice")
     expect(page.get_by_role("status").first).to_contain_text("2 jobs are cancelled")
     assert_state(State.AVAILABLE, ids[0])
@@ -128,9 +128,9 @@ def test_several_rows_are_chosen_at_once(page: Page) -> None:
     boxes = page.locator("tbody input[form=chosen]")
     boxes.nth(0).check()
     boxes.nth(2).click(modifiers=["Shift"])
-    expect(page.locator("#chosen output")).to_contain_text("3 chosen")
+    expect(page.locator("#chosen output")).to_contain_text("3 selected")
     page.get_by_label("Select all on this page").check()
-    expect(page.locator("#chosen output")).to_contain_text("4 chosen")
+    expect(page.locator("#chosen output")).to_contain_text("4 selected")
     page.get_by_label("Select all on this page").uncheck()
     expect(page.locator("#chosen output")).to_contain_text("by their boxes")
 

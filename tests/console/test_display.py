@@ -108,11 +108,23 @@ def test_audit_log_fits_the_screen(page: Page) -> None:
     assert "None" not in page.locator("#live").inner_text()
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-def test_buttons_of_a_wide_table_are_in_sight(page: Page, width: int) -> None:
+def test_buttons_of_a_row_cover_no_number_on_a_small_screen(page: Page) -> None:
+    stored_ids(1, queue="mail")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(url("queues"))
+
+    number = page.locator("#live tbody td.n a").bounding_box()
+    button = page.get_by_role("button", name="Pause", exact=True).bounding_box()
+    assert number
+    assert button
+    assert number["x"] + number["width"] <= 390
+    assert button["x"] >= number["x"] + number["width"]
+
+
+def test_buttons_of_a_wide_table_are_in_sight(page: Page) -> None:
     stored_ids(1, queue="q" * 100)
     pause("q" * 100)
-    page.set_viewport_size({"width": width, "height": 900})
+    page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(url("queues"))
 
     box = page.locator("#live .scroll").bounding_box()

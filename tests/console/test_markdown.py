@@ -4,8 +4,20 @@ import re
 
 import pytest
 
-from console.markdown import rendered
+from console.markdown import plain, rendered
 
+NOTE = """# Mail
+
+The **mail team** owns [the relay](https://wiki.example.org).
+
+1. `systemctl status relay`
+
+| Symptom | Cause |
+|---|---|
+| `Smtp` | overload |
+
+    uptime
+"""
 ATTACKS = (
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -65,3 +77,11 @@ def test_usual_markdown_is_rendered() -> None:
 )
 def test_deep_markdown_ends(text: str) -> None:
     assert isinstance(str(rendered(text)), str)
+
+
+def test_a_line_has_the_words_of_a_note_without_its_marks() -> None:
+    assert plain(NOTE) == (
+        "Mail The mail team owns the relay. systemctl status relay "
+        "Symptom Cause Smtp overload uptime"
+    )
+    assert plain("") == ""

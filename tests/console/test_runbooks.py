@@ -58,6 +58,18 @@ def test_the_page_of_a_queue_shows_its_note_and_procedure(console: Client) -> No
     assert "Retry: retry-mail" in page
 
 
+def test_the_list_names_rules_by_title_and_shows_words_of_notes(console: Client) -> None:
+    note(About.ALERT, "queue_paused", "Ask **who** paused it.")
+    Note.objects.create(about="alert", name="of_an_older_server", text="Old.", updated_by="ada")
+
+    page = text(console, url("runbooks"))
+
+    assert ">rule “A paused queue has jobs”</a>" in page
+    assert ">rule “of_an_older_server”</a>" in page
+    assert "Ask who paused it." in page
+    assert "Note of rule “A paused queue has jobs”, by" in text(console, finding())
+
+
 def test_the_page_of_a_type_shows_its_note(console: Client) -> None:
     note(About.TYPE, "mail.send", "Look at the relay.")
 

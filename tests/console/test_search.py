@@ -203,6 +203,19 @@ def test_a_total_is_estimated_from_what_was_read(
     assert "searched 60 jobs, back to" in text
 
 
+def test_a_search_that_found_nothing_yet_offers_each_state(
+    console: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.search.LOOKED_WIDE", 60)
+    stored_ids(1, type="tests.rare") + stored_ids(70)
+
+    text = console.get(reverse("ojs_console:jobs"), {"type": "tests.rare"}).content.decode()
+
+    assert '<a href="?type=tests.rare&amp;state=available">available</a>' in text
+    found = console.get(reverse("ojs_console:jobs"), {"type": "tests.rare", "state": "available"})
+    assert "search the jobs of one state" not in found.content.decode()
+
+
 def test_a_search_for_text_ends_in_time(console: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     stored_ids(30, args=["x" * 200_000])
     monkeypatch.setattr("console.search.MOST_MS", 1)

@@ -119,8 +119,8 @@ def test_who_is_loud_now_names_those_that_stand_out_and_why(console: Client) -> 
 
     assert [line.row.id for line in answer.context["noisy"]] == ["loud", "calm"]
     shown = words(answer.content.decode())
-    assert "90% of all new jobs · limit of 0 active" in shown
-    assert "75% of all starts" in shown
+    assert "90 % of all new jobs · limit of 0 active" in shown
+    assert "75 % of all starts" in shown
     assert not console.get(url("tenants", name="l")).context["noisy"]
 
 
@@ -229,7 +229,7 @@ def test_noisy_tenants_come_first_with_their_signals(console: Client) -> None:
     shown = words(answer.content.decode())
     for said in (
         "500 wait, others: 3", "1200 new jobs a minute, others: 90", "30 of 40 active jobs",
-        "50% of its attempts fail, others: 1%",
+        "50 % of its attempts fail, others: 1 %",
     ):  # fmt: skip
         assert said in shown
 
@@ -641,7 +641,7 @@ def test_loud_tenant_is_found_limited_and_suspended(page: Page) -> None:
     did("calm", enqueued=100, started=300)
     page.get_by_role("link", name="Tenants", exact=True).click()
     panel = page.locator("#noisy")
-    expect(panel).to_contain_text("90% of all new jobs")
+    expect(panel).to_contain_text("90 % of all new jobs")
     panel.get_by_text("Set limit").first.click()
     panel.get_by_label("Limit of loud").select_option("max_queue_depth")
     panel.get_by_label("At most").first.fill("10")

@@ -89,6 +89,13 @@ def waits_at_limit() -> str:
     return "The limit of queue mail is reached."
 
 
+def waits_at_limit_of_zero() -> str:
+    configure_queue("mail", {"concurrency": 0})
+    stored_ids(1, queue="mail")
+    served()
+    return "The limit of queue mail is 0, so no job starts."
+
+
 def waits_at_rate_limit() -> str:
     for _ in range(2):
         stored(1, queue="mail", rate_limit={"key": "smtp", "concurrency": 1})
@@ -113,14 +120,15 @@ def waits_for_full_pool() -> str:
 
 
 WAITING = (
-    waits_paused, waits_without_worker, waits_for_maintenance, waits_at_limit, waits_at_rate_limit,
-    waits_without_pool_worker, waits_for_full_pool,
+    waits_paused, waits_without_worker, waits_for_maintenance, waits_at_limit,
+    waits_at_limit_of_zero, waits_at_rate_limit, waits_without_pool_worker, waits_for_full_pool,
 )  # fmt: skip
 REMEDIES = {
     waits_paused: "/console/actions/resume/",
     waits_without_worker: "/console/workers/?ended=1",
     waits_for_maintenance: "/console/actions/end-maintenance/",
     waits_at_limit: "/console/queues/mail/#configuration",
+    waits_at_limit_of_zero: "/console/queues/mail/#configuration",
     waits_at_rate_limit: "/console/rate-limits/?name=smtp",
     waits_without_pool_worker: "/console/pools/",
     waits_for_full_pool: "/console/pools/fast/edit/",

@@ -11,12 +11,12 @@
     const number = all.filter((box) => box.checked).length;
     form.classList.toggle("some", number > 0);
     form.querySelector("output").textContent = number
-      ? `${number} chosen; the list stands still meanwhile`
-      : "Choose jobs by their boxes, or with x";
+      ? `${number} selected; the list is not reloaded meanwhile`
+      : "Select jobs by their boxes, or with x";
     for (const button of form.querySelectorAll("button")) {
       button.disabled = !number;
       const word = button.firstChild.data.trim();
-      button.dataset.ask = `${word} ${number === 1 ? "the chosen job" : `the ${number} chosen jobs`}?`;
+      button.dataset.ask = `${word} ${number === 1 ? "the selected job" : `the ${number} selected jobs`}?`;
     }
     const every = document.querySelector("[data-ojs-choose-all]");
     every.hidden = false;

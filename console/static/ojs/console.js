@@ -11,6 +11,7 @@ function nameOf(button) {
 
 // The name of what an action changes; a number is the key of a row, which says nothing.
 function targetOf(form, button) {
+  if (button?.dataset.ask) return ""; // its own question names what it changes
   const named = button?.querySelector(".visually-hidden")?.textContent.trim();
   const id = form.elements.namedItem("id")?.value || "";
   return named || (/^\d+$/.test(id) ? "" : id);

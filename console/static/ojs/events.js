@@ -55,7 +55,10 @@ function show(body, told) {
   line.className = "line";
   const time = document.createElement("time");
   time.dateTime = time.title = told.timestamp;
-  time.textContent = new Date(told.timestamp).toTimeString().slice(0, 8);
+  time.dataset.local = "";
+  time.textContent = new Date(told.timestamp).toLocaleString([], {
+    dateStyle: "medium", timeStyle: "medium", timeZone: document.documentElement.dataset.zone || undefined,
+  });
   row.appendChild(document.createElement("td")).append(time);
   row.className = "new";
   body.prepend(row);

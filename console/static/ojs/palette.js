@@ -57,7 +57,9 @@
 
   // The last entries: lists of jobs by the typed text.
   function searches(text) {
-    const by = [["Jobs of queue", "queue"], ["Jobs of type", "type"], ["Search jobs whose arguments contain", "args"]];
+    // no queue and no type has a space in its name
+    const names = /\s/.test(text) || JOB_ID.test(text) ? [] : [["Jobs of queue", "queue"], ["Jobs of type", "type"]];
+    const by = [...names, ["Search jobs whose arguments contain", "args"]];
     return by.map(([words, name]) => link("Jobs", `${words} “${text}”`, `${jobs}?${new URLSearchParams({ [name]: text })}`));
   }
 
@@ -118,9 +120,10 @@
 
   function actionsOf(one) {
     const forms = new DOMParser().parseFromString(one.forms, "text/html").querySelectorAll("form");
+    const named = (verb) => `${verb.replace(/ now$/, "")} ${one.kind.toLowerCase()} ${one.name}${/ now$/.test(verb) ? " now" : ""}`;
     return [...forms].map((form) => ({
       kind: "Action",
-      label: `${nameOf(form.querySelector("button"))} ${one.kind.toLowerCase()} ${one.name}`,
+      label: named(nameOf(form.querySelector("button"))),
       fact: "",
       run: () => act(form),
     }));

@@ -88,7 +88,8 @@
       ctx.save();
       ctx.font = `${11 * ratio}px system-ui, sans-serif`;
       ctx.textAlign = "center";
-      let [before, level] = [-Infinity, 0]; // letters that would overlap stand below each other
+      // letters that would overlap stand below each other, each letter once
+      let [before, letters] = [-Infinity, []];
       for (const mark of data.marks) {
         const x = Math.round(u.valToPos(mark.at, "x", true));
         if (x < bbox.left || x > bbox.left + bbox.width) continue;
@@ -99,9 +100,12 @@
         ctx.moveTo(x, bbox.top + 12 * ratio);
         ctx.lineTo(x, bbox.top + bbox.height);
         ctx.stroke();
-        level = x - before < 12 * ratio ? (level + 1) % 5 : 0;
+        if (x - before >= 12 * ratio) letters = [];
         before = x;
-        ctx.fillText(LETTERS[mark.kind], x, bbox.top + (10 + 12 * level) * ratio);
+        const letter = LETTERS[mark.kind];
+        if (letters.includes(letter)) continue;
+        ctx.fillText(letter, x, bbox.top + (10 + 12 * letters.length) * ratio);
+        letters.push(letter);
       }
       ctx.restore();
     };
