@@ -6,6 +6,7 @@ from typing import Final
 from django.db.models.functions import Now
 
 from attention.models import Mute
+from attention.services import events
 from attention.services.listing import show
 from attention.services.words import Shown
 from jobs.database import atomic
@@ -35,7 +36,10 @@ def mute(finding_id: str, reason: str, duration: timedelta, caller: Caller) -> S
         Mute.objects.update_or_create(
             rule=found.rule.id, subject=found.hit.subject, defaults=values
         )
-    return show(finding_id, None)
+        shown = show(finding_id, None)
+        if shown.mute and not shown.ended_at:
+            events.muted(shown, shown.mute.until)
+    return shown
 
 
 def unmute(finding_id: str, caller: Caller) -> Shown:
@@ -47,4 +51,6 @@ def unmute(finding_id: str, caller: Caller) -> Shown:
             target = f"{found.rule.id}:{found.hit.subject}"
             with audited(caller, "attention.unmuted", target) as data:
                 data["finding_id"] = found.id
+                if not found.ended_at:
+                    events.unmuted(found)
     return show(finding_id, None)
