@@ -10,12 +10,11 @@ from attention.services import events
 from attention.services.listing import show
 from attention.services.words import Shown
 from jobs.database import atomic
-from jobs.domain.access.caller import Caller
+from jobs.domain.access.caller import MAX_REASON, Caller
 from jobs.domain.errors import InvalidRequest
 from jobs.services.audit.audit import audited
 
 LONGEST: Final = timedelta(days=90)
-MOST_REASON: Final = 500
 
 
 def mute(finding_id: str, reason: str, duration: timedelta, caller: Caller) -> Shown:
@@ -26,8 +25,8 @@ def mute(finding_id: str, reason: str, duration: timedelta, caller: Caller) -> S
     reason = reason.replace("\0", "").strip()
     if not timedelta() < duration <= LONGEST:
         raise InvalidRequest.field("duration", f"must be above 0 and at most {LONGEST.days} days")
-    if not reason or len(reason) > MOST_REASON:
-        raise InvalidRequest.field("reason", f"must have 1 to {MOST_REASON} characters")
+    if not reason or len(reason) > MAX_REASON:
+        raise InvalidRequest.field("reason", f"must have 1 to {MAX_REASON} characters")
     found = show(finding_id, None)
     target = f"{found.rule.id}:{found.hit.subject}"
     with audited(caller, "attention.muted", target, reason=reason) as data:
