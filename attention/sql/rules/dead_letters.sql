@@ -1,6 +1,6 @@
 -- dead_letters: find types of which more jobs were discarded within an hour than in busy hours before.
 -- The past is the 97th percentile of the type's hours in the last week, so it has the hour of a nightly
--- run; hours without a discarded job count as zero. A type without a past is found only if `new_percent`
+-- run. Hours without a discarded job count as zero. A type without a past is found only if `new_percent`
 -- of its jobs were discarded. `since` is the first minute with at least a tenth of the highest minute.
 WITH recent AS MATERIALIZED (
     SELECT p.type, sum(p.discarded)::bigint AS discarded,
