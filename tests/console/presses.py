@@ -98,10 +98,12 @@ def _filled(**fields: str) -> Callable[[Page], None]:
     return fill
 
 
-def _confirmed(part: str) -> Callable[[Page], None]:
+def _confirmed(part: str, strategy: str = "") -> Callable[[Page], None]:
     """Return a function that types the name of the queue and a reason into a form."""
 
     def fill(page: Page) -> None:
+        if strategy:
+            page.locator(f"{part} [value={strategy}]").check()
         page.locator(f"{part} [name=confirm]").fill("mail")
         page.locator(f"{part} [name=reason]").fill(REASON)
 
@@ -272,7 +274,7 @@ ACTS: dict[str, Press] = {
     "resume": Press(_at(_paused, QUEUE), "Resume"),
     "purge": Press(_at(made.queue, REMOVAL), "Purge mail", _confirmed("#purge"), asks=False),
     "queue-delete": Press(
-        _at(made.queue, REMOVAL), "Delete mail", _confirmed("#delete"), asks=False
+        _at(made.queue, REMOVAL), "Delete mail", _confirmed("#delete", "discard"), asks=False
     ),
     "undo": Press(_undoable, "Undo"),
     "key-revoke": Press(_at(made.key, KEYS), "Revoke k"),
