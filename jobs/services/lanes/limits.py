@@ -229,9 +229,8 @@ def _key_of(name: str, tenant: str | None) -> LimitKey:
 def override_of_queue(name: str) -> Override | None:
     """Return the override that is in force for a queue; one statement."""
     lasts = Q(override_until=None) | Q(override_until__gt=Now())
-    rows = Limit.objects.filter(lasts, kind=OF_QUEUE, key=name, override__isnull=False)
-    found = rows.values_list("override", "override_until").first()
-    return Override(LimitPolicy.from_row(found[0]), found[1]) if found else None
+    row = Limit.objects.filter(lasts, kind=OF_QUEUE, key=name, override__isnull=False).first()
+    return Override(LimitPolicy.from_row(row.override or {}), row.override_until) if row else None
 
 
 def end_override(name: str, caller: Caller, tenant: str | None = None) -> None:
