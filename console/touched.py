@@ -7,9 +7,9 @@ from typing import Final
 
 from console import queries, walk
 from console.filters import JobFilter
-from jobs import queries as core
 from jobs.domain.job import Job
 from jobs.domain.states import CODES, State, state_of
+from jobs.services.operate.queues import depths
 from jobs.services.read.show import show_many
 
 SHOWN: Final = 8  # tenants, or queues
@@ -56,7 +56,7 @@ def of_queue(name: str, jobs: Counts) -> Touched:
 
 def of_tenant(name: str, states: Iterable[State]) -> Touched:
     """Return the jobs of a tenant in these states; a fixed number of statements."""
-    by_queue = core.tenant_depths(name)
+    by_queue = depths(name)
     jobs = {one: sum(row.get(CODES[one], 0) for row in by_queue.values()) for one in states}
     sums = {queue: sum(row.get(CODES[one], 0) for one in jobs) for queue, row in by_queue.items()}
     most = sorted((queue for queue in sums if sums[queue]), key=lambda one: (-sums[one], one))
