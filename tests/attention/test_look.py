@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection
@@ -55,6 +56,11 @@ def events() -> list[tuple[int, str, str]]:
     """Return kind, rule and subject of all events about findings."""
     found = Event.objects.filter(kind__in=range(120, 125)).order_by("stamp", "seq")
     return [(one.kind, one.data["rule"], one.data["subject"]) for one in found if one.data]
+
+
+def data_of(kind: int) -> dict[str, Any]:
+    """Return the data of the only event of a kind."""
+    return dict(Event.objects.get(kind=kind).data or {})
 
 
 def test_every_statement_runs_on_an_empty_store_and_finds_nothing() -> None:
@@ -239,7 +245,7 @@ def test_each_change_of_the_list_has_an_event() -> None:
     look()
     (one,) = listed(None)
     mute(one.id, "known", HOUR, Caller("ada"))
-    until = Event.objects.get(kind=123).data["muted_until"]
+    until = data_of(123)["muted_until"]
     unmute(one.id, SYSTEM)
     unmute(one.id, SYSTEM)
     Finding.objects.update(severity=1)
@@ -249,7 +255,7 @@ def test_each_change_of_the_list_has_an_event() -> None:
     kinds = [kind for kind, _, _ in events()]
     assert kinds == [120, 123, 124, 122]
     assert until.endswith("Z")
-    assert Event.objects.get(kind=122).data["severity"] == "warning"
+    assert data_of(122)["severity"] == "warning"
     assert look() == 0
 
 
@@ -266,7 +272,7 @@ def test_a_finding_whose_mute_is_over_is_announced_again_once(more: int) -> None
     assert look() == 1
 
     assert [kind for kind, _, _ in events()] == [120, 123, 124]
-    assert Event.objects.get(kind=124).data["jobs"] == 2 + more
+    assert data_of(124)["jobs"] == 2 + more
     assert look() == 0
 
 

@@ -115,8 +115,8 @@ def test_a_queue_is_calm_with_a_worker_that_takes_it(queues: tuple[str, ...]) ->
 
 def test_a_queue_is_calm_while_a_worker_without_heartbeats_gets_its_jobs() -> None:
     waiting(3)
-    (one,) = fetch(FetchRequest(("q",), worker_id="plain")).jobs
-    ack([Ack(one.id)])
+    (job,) = fetch(FetchRequest(("q",), worker_id="plain")).jobs
+    ack([Ack(job.id)])
     aggregated()
 
     assert found("queue_without_worker") == []
