@@ -19,7 +19,18 @@ from federation.services.health.breakers import force
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.states import State
-from jobs.models import Depth, Event, Finished, Lease, LoopTick, Queue, Ready, Total, Worker
+from jobs.models import (
+    Depth,
+    Dispatch,
+    Event,
+    Finished,
+    Lease,
+    LoopTick,
+    Queue,
+    Ready,
+    Total,
+    Worker,
+)
 from jobs.queries import ago, now, tick
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.lanes.queue_config import configure
@@ -144,7 +155,7 @@ def _a_plain_worker_runs_a_long_job() -> None:
     fetch(FetchRequest(("q",), worker_id="plain"))
     aggregated()
     Event.objects.update(at=F("at") - timedelta(minutes=10))
-    queues.Dispatch.objects.update(last_at=ago(TEN_MINUTES_MS))
+    Dispatch.objects.update(last_at=ago(TEN_MINUTES_MS))
     Lease.objects.update(lease_until=ago(-TEN_MINUTES_MS))
 
 
