@@ -19,7 +19,7 @@ from console.latest import from_replica, latest_from_now
 from console.pages import BY_NAME, Menu, Page, installed
 from jobs.api.access.session import login_page
 from jobs.domain.access.permits import Permit, Tenants, is_reading
-from jobs.domain.errors import PermissionDenied
+from jobs.domain.errors import InvalidRequest, PermissionDenied
 from jobs.permits import table
 from jobs.services.access.staff import tenants_of
 from jobs.services.read import replica
@@ -118,12 +118,21 @@ class Guarded(LoginRequiredMixin):
         if why:
             return denied(request, why)
         if request.method not in SAFE:
-            return latest_from_now(super().dispatch(request, *args, **kwargs))
+            return latest_from_now(self._changed(request, *args, **kwargs))
         if self.page is None or not self.page.may_lag:
             return super().dispatch(request, *args, **kwargs)
         return from_replica(
             request, lambda: super(Guarded, self).dispatch(request, *args, **kwargs)
         )
+
+    def _changed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answer a form; a field that its view does not check itself is refused on a page."""
+        try:
+            return super().dispatch(request, *args, **kwargs)
+        except InvalidRequest as problem:
+            text = f"{str(problem).capitalize()}."
+            facts = {**frame(request), "title": "Not saved", "text": text}
+            return TemplateResponse(request, "ojs/console/problem.html", facts, status=400)
 
     def get_login_url(self) -> str:
         """Return the login page of the project, else of the console."""

@@ -12,6 +12,9 @@ from django.urls import NoReverseMatch, reverse
 
 from console.access import may
 from console.pages import BY_NAME
+from jobs.api.wire.media import SERVED
+from jobs.domain.record.events import NAMES as EVENTS
+from jobs.domain.record.events import matches
 
 if TYPE_CHECKING:  # the app may be absent
     from attention.domain.rule import Remedy
@@ -19,6 +22,8 @@ if TYPE_CHECKING:  # the app may be absent
 
 OF_OVERVIEW: Final = 6  # findings on the overview
 BUTTONS: Final = 3  # remedies of a finding in a list
+CHANGES: Final = "attention.*"
+NAMES: Final = tuple(sorted(name for name in EVENTS.values() if matches(name, (CHANGES,))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +53,20 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Wake:
+    """The stream of events after which a part of a page is shown anew, and their names."""
+
+    url: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """The worst findings for the overview, and the number of all."""
 
     items: list[Item]
     total: int
+    wake: Wake | None
 
 
 def overview(request: HttpRequest, tenant: str | None) -> Summary | None:
@@ -60,7 +74,14 @@ def overview(request: HttpRequest, tenant: str | None) -> Summary | None:
     if not apps.is_installed("attention") or not may(request, "attention.see"):
         return None
     found = import_module("attention.services.listing").listed(tenant)
-    return Summary(items(request, found[:OF_OVERVIEW], tenant), len(found))
+    return Summary(items(request, found[:OF_OVERVIEW], tenant), len(found), wake(request))
+
+
+def wake(request: HttpRequest) -> Wake | None:
+    """Return the stream of the changes of findings; None if nothing serves it to this user."""
+    if not request.META.get(SERVED) or not may(request, "jobs.see"):
+        return None
+    return Wake(f"{reverse('ojs-events-stream')}?{urlencode({'types': CHANGES})}", NAMES)
 
 
 def items(request: HttpRequest, found: Iterable["Shown"], tenant: str | None) -> list[Item]:

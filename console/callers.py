@@ -7,8 +7,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from jobs.api.wire.admin import MAX_REASON
-from jobs.domain.access.caller import Caller
+from jobs.domain.access.caller import MAX_REASON, Caller
 from jobs.domain.errors import InvalidRequest
 from jobs.services.access.staff import bound_to
 from jobs.services.audit.undo_log import HEADER
@@ -30,22 +29,25 @@ def tenant_of(request: HttpRequest) -> str | None:
 
 
 def caller_of(request: HttpRequest) -> Caller:
-    """Return the user as a caller, with the reason that the form gave."""
+    """Return the user as a caller, with the reason that the form gave.
+
+    Raises InvalidRequest for a reason that is too long.
+    """
+    reason = request.POST.get("reason", "").replace("\x00", "").strip()
+    if len(reason) > MAX_REASON:
+        raise InvalidRequest.field("reason", f"must have at most {MAX_REASON} characters")
     return Caller(
         f"{PREFIX}{request.user.get_username()}",
         tenant_of(request),
         answer_headers=_headers(request),
         address=request.META.get("REMOTE_ADDR"),
-        reason=request.POST.get("reason", "").replace("\x00", "").strip()[:MAX_REASON] or None,
+        reason=reason or None,
     )
 
 
 def require_reason(request: HttpRequest, *, is_needed: bool = True) -> None:
     """Refuse a form whose reason is too long, or missing if it is needed. Raises InvalidRequest."""
-    given = request.POST.get("reason", "")
-    if len(given) > MAX_REASON:
-        raise InvalidRequest.field("reason", f"must have at most {MAX_REASON} characters")
-    if is_needed and not caller_of(request).reason:
+    if not caller_of(request).reason and is_needed:
         raise InvalidRequest.field("reason", "is required")
 
 

@@ -72,6 +72,9 @@ PAGES: Final = (
     Page("queues", "queues/", "queues.Queues", "queues", read=_SEE, label="Queues", menu=_BAR),
     Page("queue", "queues/<path:name>/", "queues.QueueDetail", "queues",
          read=_SEE, post="queues.configure"),
+    # a queue may have any name
+    Page("queue_remove", "remove-queue/<path:name>/", "remove.QueueRemove", "queues",
+         read="queues.purge"),
     Page("dead_letter", "dead-letter/", "dead_letter.DeadLetter", "dead_letter",
          read=_SEE, label="Dead letter", menu=_BAR, may_lag=True),
     Page("crons", "cron/", "cron.Crons", "crons",
@@ -109,6 +112,8 @@ PAGES: Final = (
     # any word may be the id of a tenant
     Page("tenant_new", "new-tenant/", "tenants.TenantEdit", "tenants",
          read="tenants.configure", post="tenants.configure", app="tenancy"),
+    Page("tenant_remove", "tenants/<str:tenant_id>/remove/", "remove.TenantRemove", "tenants",
+         read="tenants.delete", app="tenancy"),
     Page("workers", "workers/", "workers.Workers", "workers",
          read="workers.see", label="Workers", menu=_BAR),
     Page("worker", "workers/<path:name>/", "workers.WorkerDetail", "workers", read="workers.see"),

@@ -154,6 +154,27 @@ def spread(ids: Sequence[str]) -> list[Share]:
     return [Share(*row) for row in _rows("spread", {"ids": list(ids)})]
 
 
+class TenantJobs(NamedTuple):
+    """The jobs of a tenant in a queue in one state."""
+
+    tenant: str
+    state: int  # code
+    jobs: int
+    tenants: int  # with jobs in the queue; equal in all rows
+
+
+def tenants_of_queue(queue: str, size: int) -> list[TenantJobs]:
+    """Read the tenants with the most jobs of a queue, most first."""
+    return [TenantJobs(*row) for row in _rows("tenants_of_queue", {"queue": queue, "size": size})]
+
+
+def created(groups: Mapping[str, Sequence[str]]) -> dict[str, tuple[datetime, datetime]]:
+    """Read when the oldest and the newest job of each group were created."""
+    pairs = [(one, name) for name, ids in groups.items() for one in ids]
+    params = {"ids": [one for one, _ in pairs], "groups": [name for _, name in pairs]}
+    return {name: (oldest, newest) for name, oldest, newest in _rows("created", params)}
+
+
 def lock_operation(lock: int, key: int) -> bool:
     """Try a lock until the commit; False if another transaction holds it."""
     return bool(_rows("lock_operation", {"lock": lock, "key": key})[0][0])

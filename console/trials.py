@@ -13,6 +13,7 @@ from console.proposals import Proposal
 from console.simulations import Simulation
 from jobs.models import Audit
 from jobs.permits import table
+from jobs.services.lanes.limits import Override, override_of_queue
 from jobs.services.operate.history import digest
 from jobs.services.read.clock import now
 from jobs.services.record.start_waits import LOOKED, Waits, start_waits
@@ -63,10 +64,11 @@ class Trial:
     is_stale: bool  # the object was changed since the simulation began
     applied: Audit | None
     since: Since | None
+    override: Override | None  # of the limits that the change sets: they have no effect before
 
 
 def trial(request: HttpRequest, found: Simulation) -> Trial | None:
-    """Read the change of a simulation; None if it came from no form. Up to six statements."""
+    """Read the change of a simulation; None if it came from no form. Up to seven statements."""
     proposal = found.proposal
     if proposal is None:
         return None
@@ -80,6 +82,7 @@ def trial(request: HttpRequest, found: Simulation) -> Trial | None:
         digest(present) != proposal.expected,
         entry,
         _since(entry.at, found.found["after"]) if entry and found.found else None,
+        override_of_queue(proposal.name) if kind.name == "queue" else None,
     )
 
 

@@ -65,6 +65,13 @@ def preview(verb: str, asked: JobFilter) -> Preview:
     return Preview(whole, by_state, ids)
 
 
+def first(asked: JobFilter, state: State) -> list[str]:
+    """Return the first jobs of a state, at most a slice; reads at most PREVIEWED rows."""
+    wanted = _of(asked.wanted(timezone.now()), state)
+    looked = PREVIEWED if wanted.is_narrowed or not wanted.is_counted else SLICE
+    return find(wanted, size=SLICE, looked=looked).ids
+
+
 def pick(
     asked: JobFilter, states: Sequence[State | None], place: bulk.Place
 ) -> tuple[Found, bulk.Place | None]:

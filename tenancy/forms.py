@@ -10,7 +10,7 @@ from typing import Any, Final
 from django import forms
 
 from jobs.api.schemas import Schema
-from jobs.api.wire.admin import MAX_REASON
+from jobs.domain.access.caller import MAX_REASON
 from jobs.domain.errors import OJSError
 from tenancy.api import tenant_codec as codec
 from tenancy.conf import conf

@@ -23,6 +23,7 @@ from jobs.api.schemas import (
 from jobs.api.wire import admin
 from jobs.api.wire.answer import Answer
 from jobs.api.wire.paging import NUMBERED, admin_page
+from jobs.domain.access.caller import MAX_REASON
 
 EXTENSION = "attention"
 ID = {"finding_id": text(1)}
@@ -90,7 +91,7 @@ class FindingMute(OJSView):
     @operation(
         "muteFinding",
         {200: FINDING},
-        body=obj({"reason": text(1, mutes.MOST_REASON), "duration": SHORT_DURATION}),
+        body=obj({"reason": text(1, MAX_REASON), "duration": SHORT_DURATION}),
         refusals=(404,),
         path=ID,
         extension=EXTENSION,

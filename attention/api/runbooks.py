@@ -8,7 +8,6 @@ from attention.domain.runbook import (
     FILTER,
     MOST_DESCRIPTION,
     MOST_NAME,
-    MOST_REASON,
     MOST_TEXT,
     NAME,
     TEXTS,
@@ -36,6 +35,7 @@ from jobs.api.schemas.jobs import PRIORITY
 from jobs.api.wire.admin import list_of, listed
 from jobs.api.wire.answer import Answer
 from jobs.api.wire.paging import NUMBERED, admin_page
+from jobs.domain.access.caller import MAX_REASON
 from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.domain.outcome.bulk import LEAST_RATE, MOST_RATE, Verb
 from jobs.domain.states import State
@@ -64,7 +64,7 @@ OF_PROCEDURE: Schema = {
 }
 MORE: Schema = {
     "rate": {**integer(LEAST_RATE, MOST_RATE), "description": "Jobs a second, at most"},
-    "reason": text(0, MOST_REASON),
+    "reason": text(0, MAX_REASON),
     "description": text(0, MOST_DESCRIPTION),
 }
 PROCEDURE = component(

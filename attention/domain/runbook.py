@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from jobs.domain.access.caller import MAX_REASON
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.outcome.bulk import ALLOWED, LEAST_RATE, MOST_RATE, Verb
 from jobs.domain.states import State
@@ -16,7 +17,7 @@ MOST_TEXT: Final = 20_000  # characters of a note
 MOST_NAME: Final = 255  # of a subject
 MOST_NOTES: Final = 5_000
 MOST_PROCEDURES: Final = 500
-MOST_DESCRIPTION, MOST_REASON = 1_000, 500
+MOST_DESCRIPTION: Final = 1_000
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
 SUBJECT: Final = (
     "{subject}"  # in a filter: the name of the queue, the type or the finding's subject
@@ -110,7 +111,7 @@ def parse_procedure(name: str, body: Mapping[str, Any]) -> Procedure:
         verb,
         _filter(verb, body.get("filter")),
         _rate(body.get("rate")),
-        _words(body, "reason", MOST_REASON),
+        _words(body, "reason", MAX_REASON),
         _words(body, "description", MOST_DESCRIPTION),
     )
 

@@ -34,9 +34,9 @@ def tenants_hit(queues: Collection[str]) -> dict[str, int]:
 
 
 class Turned(NamedTuple):
-    """A finding that opened or ended."""
+    """A change of the list of findings: `turn` is opened, closed, changed or unmuted."""
 
-    is_open: bool
+    turn: str
     id: str
     rule: str
     subject: str
@@ -55,7 +55,7 @@ def store(
     rules: Collection[str],
     failed: Collection[str],
 ) -> list[Turned]:
-    """Make the open findings equal to the given ones; return the findings that opened or ended."""
+    """Make the open findings equal to the given ones; return the changes of the list."""
     params = {
         "found": orjson.dumps(found).decode(), "evaluated": sorted(evaluated),
         "rules": sorted(rules), "failed": sorted(failed),

@@ -231,6 +231,7 @@ RULES: Final = (
         "pool_full", "A pool runs no more jobs", Subject.POOL, find.pool_full,
         lambda hit: f"Pool {hit.subject} runs as many jobs as it may, and {_jobs_wait(hit)}.",
         lambda hit: f"Its limit is {number(hit.facts['concurrency'] or 0, 'active job')}.",
-        always(Severity.NOTICE), _pool_remedies, app="ojs_scheduling",
+        always(Severity.NOTICE), _pool_remedies,
+        (Threshold("after_m", "Minutes with waiting jobs", 5, 1, 60),), app="ojs_scheduling",
     ),
 )  # fmt: skip

@@ -106,7 +106,10 @@ RULES: Final = (
     Rule(
         "workflow_waits", "A workflow makes no step", Subject.WORKFLOW, find.workflow_waits,
         _waits_text, _waits_cause, _are_many, _waits_remedies,
-        (Threshold("after_m", "Minutes without a step", 30, 1, 525_600),),
+        (
+            Threshold("after_m", "Minutes without a step", 30, 1, 525_600),
+            Threshold("factor", "Times the usual run time of a running step", 5, 2, 1_000),
+        ),
         app="ojs_workflows", is_exact=True, every_s=30,
     ),
 )  # fmt: skip

@@ -124,6 +124,9 @@ RULES: Final = (
         (
             Threshold("min_jobs", "Least discarded jobs within an hour", 20, 1, 1_000_000),
             Threshold("factor", "Times a busy hour of the last week", 3, 2, 100),
+            Threshold(
+                "new_percent", "Discarded jobs of a type without a past, in percent", 10, 1, 100
+            ),
         ),
         radius=Radius.FAILED,
     ),

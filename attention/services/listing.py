@@ -84,10 +84,15 @@ def looked_at() -> datetime | None:
 
 
 def counts() -> dict[tuple[str, int], int]:
-    """Count the open findings that are not muted, by rule and severity."""
+    """Count the findings of the list of open ones, by rule and severity."""
     found: dict[tuple[str, int], int] = {}
+    is_fresh = _is_fresh()
     rows = _visible(None).filter(ended_at=None, muted__isnull=True).values_list("rule", "severity")
-    for key in rows[: MOST * 10]:
+    for rule, severity in rows[: MOST * 10]:
+        if is_fresh or rule not in ALWAYS:
+            found[rule, severity] = found.get((rule, severity), 0) + 1
+    for one in [] if is_fresh else evaluate(_always(), {}).found:
+        key = one.rule.id, int(one.severity)
         found[key] = found.get(key, 0) + 1
     return found
 
@@ -129,7 +134,7 @@ def _restricted(hit: Hit, tenant: str | None) -> Hit:
 
 def _with_latest(found: list[Shown], tenant: str | None) -> list[Shown]:
     """Add the findings about stopped loops, which no loop stores."""
-    if Look.objects.filter(id=1, at__gt=Now() - FRESH).exists():
+    if _is_fresh():
         return found
     return [
         *(
@@ -144,6 +149,10 @@ def _with_latest(found: list[Shown], tenant: str | None) -> list[Shown]:
         ),
         *(one for one in found if one.rule.id not in ALWAYS),
     ]
+
+
+def _is_fresh() -> bool:
+    return Look.objects.filter(id=1, at__gt=Now() - FRESH).exists()
 
 
 def _always() -> Iterable[Rule]:

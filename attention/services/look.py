@@ -16,19 +16,17 @@ from django.db import DatabaseError
 from attention.domain.order import Found, effective, names, unexplained
 from attention.domain.rule import MOST, Hit, Rule, Subject
 from attention.queries import findings
-from attention.queries.findings import Changed, Turned
+from attention.queries.findings import Changed
 from attention.rules import installed
-from attention.services.words import event_data, for_tenant
+from attention.services.events import told
 from jobs import caches
 from jobs.conf import conf
 from jobs.database import atomic
-from jobs.domain.record.events import Kind
 from jobs.domain.states import CODES, State
 from jobs.domain.wire.ids import new_id
-from jobs.domain.wire.times import format_time
 from jobs.services.health.health import STALE_LOOP_MS
 from jobs.services.outcome.retain import DEAD, defaults
-from jobs.services.record.emit import NewEvent, emit
+from jobs.services.record.emit import emit
 
 logger = logging.getLogger("ojs.attention")
 
@@ -49,7 +47,7 @@ caches.register(_last.clear)
 
 
 def look() -> int:
-    """Look once; returns how many findings opened or ended.
+    """Look once; returns how many findings changed in the list.
 
     1. Store the depths of queues, once a minute, and read the changes of rules.
     2. Evaluate each rule that is due and enabled, one statement each.
@@ -72,7 +70,7 @@ def look() -> int:
             rules=names(installed()),
             failed=names(seen.failed),
         )
-        emit([_event(one) for one in turned])
+        emit([told(one) for one in turned])
     return len(turned)
 
 
@@ -149,15 +147,3 @@ def _tenants(hit: Hit, by_queue: Mapping[str, int]) -> int:
     if hit.tenants is not None:
         return hit.tenants
     return by_queue.get(hit.subject, min(1, hit.jobs))
-
-
-def _event(one: Turned) -> NewEvent:
-    hit = Hit(one.subject, one.tenant, one.since, one.jobs, one.tenants, one.facts)
-    if one.tenant is not None:
-        hit = for_tenant(hit)
-    since = format_time(one.since)
-    return NewEvent(
-        Kind.ATTENTION_OPENED if one.is_open else Kind.ATTENTION_CLOSED,
-        tenant=one.tenant,
-        data=dict(event_data(one.id, one.rule, hit, one.severity, since)),
-    )

@@ -6,15 +6,15 @@ from typing import Final
 from django.db.models.functions import Now
 
 from attention.models import Mute
+from attention.services import events
 from attention.services.listing import show
 from attention.services.words import Shown
 from jobs.database import atomic
-from jobs.domain.access.caller import Caller
+from jobs.domain.access.caller import MAX_REASON, Caller
 from jobs.domain.errors import InvalidRequest
 from jobs.services.audit.audit import audited
 
 LONGEST: Final = timedelta(days=90)
-MOST_REASON: Final = 500
 
 
 def mute(finding_id: str, reason: str, duration: timedelta, caller: Caller) -> Shown:
@@ -25,8 +25,8 @@ def mute(finding_id: str, reason: str, duration: timedelta, caller: Caller) -> S
     reason = reason.replace("\0", "").strip()
     if not timedelta() < duration <= LONGEST:
         raise InvalidRequest.field("duration", f"must be above 0 and at most {LONGEST.days} days")
-    if not reason or len(reason) > MOST_REASON:
-        raise InvalidRequest.field("reason", f"must have 1 to {MOST_REASON} characters")
+    if not reason or len(reason) > MAX_REASON:
+        raise InvalidRequest.field("reason", f"must have 1 to {MAX_REASON} characters")
     found = show(finding_id, None)
     target = f"{found.rule.id}:{found.hit.subject}"
     with audited(caller, "attention.muted", target, reason=reason) as data:
@@ -35,7 +35,10 @@ def mute(finding_id: str, reason: str, duration: timedelta, caller: Caller) -> S
         Mute.objects.update_or_create(
             rule=found.rule.id, subject=found.hit.subject, defaults=values
         )
-    return show(finding_id, None)
+        shown = show(finding_id, None)
+        if shown.mute and not shown.ended_at:
+            events.muted(shown, shown.mute.until)
+    return shown
 
 
 def unmute(finding_id: str, caller: Caller) -> Shown:
@@ -47,4 +50,6 @@ def unmute(finding_id: str, caller: Caller) -> Shown:
             target = f"{found.rule.id}:{found.hit.subject}"
             with audited(caller, "attention.unmuted", target) as data:
                 data["finding_id"] = found.id
+                if not found.ended_at:
+                    events.unmuted(found)
     return show(finding_id, None)

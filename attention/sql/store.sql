@@ -1,7 +1,8 @@
 -- store: make the open findings equal to the given ones, and note the look. `found` is an array of
 -- findings. Only findings of `evaluated` rules end; rules that are not in `rules` no longer exist. A
 -- finding that ended at most five minutes ago opens again under its id. History lasts a week. Returns
--- the findings that opened (true) and ended (false), without muted ones. Locks: one look at a time
+-- the changes of the list: findings that opened or closed, that changed their severity, and that are
+-- listed again because their mute is over. Muted findings are left out. Locks: one look at a time
 -- (advisory, by the caller).
 WITH given AS MATERIALIZED (
     SELECT g.* FROM jsonb_to_recordset(%(found)s::jsonb)
@@ -22,6 +23,7 @@ WITH given AS MATERIALIZED (
      WHERE f.rule = g.rule AND f.subject = g.subject AND f.ended_at IS NULL
        AND (f.tenant, f.severity, f.jobs, f.tenants, f.facts, f.since)
            IS DISTINCT FROM (g.tenant, g.severity, g.jobs, g.tenants, g.facts, g.since)
+    RETURNING f.*
 ), again AS (
     UPDATE ojs_attention_finding AS f
        SET ended_at = NULL, opened_at = now(), tenant = g.tenant, severity = g.severity,
@@ -48,22 +50,30 @@ WITH given AS MATERIALIZED (
 ), forgotten AS (
     DELETE FROM ojs_attention_finding WHERE ended_at < now() - interval '7 days'
 ), unmuted AS (
-    DELETE FROM ojs_attention_mute WHERE until < now()
+    DELETE FROM ojs_attention_mute WHERE until <= now() RETURNING rule, subject
 ), undrifted AS (
     DELETE FROM ojs_attention_drift WHERE at < now() - interval '7 days'
 ), noted AS (
     INSERT INTO ojs_attention_look (id, at, failed) VALUES (1, now(), %(failed)s::text[])
     ON CONFLICT (id) DO UPDATE SET at = excluded.at, failed = excluded.failed
 ), changed AS (
-    SELECT true AS is_open, o.id, o.rule, o.subject, o.tenant, o.severity, o.since, o.jobs, o.tenants,
-           o.facts FROM (SELECT * FROM opened UNION ALL SELECT * FROM again) AS o
+    SELECT 'opened' AS turn, o.* FROM (SELECT * FROM opened UNION ALL SELECT * FROM again) AS o
     UNION ALL
-    SELECT false, e.id, e.rule, e.subject, e.tenant, e.severity, e.since, e.jobs, e.tenants, e.facts
-      FROM ended AS e
+    SELECT 'closed', e.* FROM ended AS e
+    UNION ALL
+    SELECT CASE WHEN u.rule IS NULL THEN 'changed' ELSE 'unmuted' END, k.*
+      FROM kept AS k JOIN ojs_attention_finding AS f ON f.id = k.id
+      LEFT JOIN unmuted AS u ON u.rule = k.rule AND u.subject = k.subject
+     WHERE u.rule IS NOT NULL OR f.severity <> k.severity
+    UNION ALL
+    SELECT 'unmuted', f.*
+      FROM unmuted AS u JOIN ojs_attention_finding AS f ON f.rule = u.rule AND f.subject = u.subject
+     WHERE f.ended_at IS NULL AND NOT EXISTS (SELECT FROM ended AS e WHERE e.id = f.id)
+       AND NOT EXISTS (SELECT FROM kept AS k WHERE k.id = f.id)
 )
-SELECT c.is_open, c.id::text, c.rule, c.subject, c.tenant, c.severity, c.since, c.jobs, c.tenants,
+SELECT c.turn, c.id::text, c.rule, c.subject, c.tenant, c.severity, c.since, c.jobs, c.tenants,
        c.facts::text
   FROM changed AS c
  WHERE NOT EXISTS (SELECT FROM ojs_attention_mute AS m
                     WHERE m.rule = c.rule AND m.subject = c.subject AND m.until > now())
- ORDER BY c.is_open, c.severity DESC, c.rule, c.subject
+ ORDER BY c.turn, c.severity DESC, c.rule, c.subject

@@ -9,8 +9,9 @@ from console.actions.action import Action
 from jobs.domain.access.caller import Caller
 from jobs.domain.errors import InvalidRequest
 from jobs.domain.states import State
-from jobs.services.audit.audit import audited
+from jobs.services.audit.audit import audited, record
 from jobs.services.operate import queues
+from jobs.services.operate.queue_removal import STRATEGIES, delete_by
 from jobs.services.operate.queues import stats
 
 PURGED = tuple(state for state in State if state is not State.ACTIVE)
@@ -39,6 +40,22 @@ def _purge(form: QueryDict, who: Caller) -> str:
     return f"The purge of queue {name} has started. The operator task cluster deletes the jobs."
 
 
+def _delete(form: QueryDict, who: Caller) -> str:
+    name, strategy = form.get("id", ""), form.get("strategy", "")
+    target = form.get("target_queue", "").replace("\0", "").strip() or None
+    if form.get("confirm", "").strip() != name:
+        raise InvalidRequest.field("the name", "does not match the queue; it was not deleted")
+    if strategy not in STRATEGIES:
+        raise InvalidRequest.field("strategy", "must be one of " + ", ".join(STRATEGIES))
+    gone = delete_by(who, name, strategy, target if strategy == "move" else None)
+    facts = {"strategy": strategy, "jobs_affected": gone.jobs_affected}
+    record(who, "queue.deleted", name, data=facts | ({"target_queue": target} if target else {}))
+    jobs = f"{gone.jobs_affected} jobs were {'moved' if strategy == 'move' else 'cancelled'}."
+    if gone.is_draining:
+        return f"Queue {name} takes no new jobs, and is deleted after its last running job. {jobs}"
+    return f"Queue {name} is deleted. {jobs}"
+
+
 ACTIONS: Final = (
     Action(
         "pause", "queues.pause", _pause, "Pause",
@@ -48,5 +65,6 @@ ACTIONS: Final = (
         "resume", "queues.pause", _resume, "Resume", "primary",
         "Resume this queue? Its jobs start again.",
     ),
-    Action("purge", "queues.purge", _purge),
+    Action("purge", "queues.purge", _purge, needs_reason=True),
+    Action("queue-delete", "queues.delete", _delete, needs_reason=True),
 )  # fmt: skip

@@ -22,6 +22,7 @@ from console.history import text_of
 from console.markdown import plain
 from console.models import Operation
 from console.times import NOTHING, age, average, clock, in_zone, local, span
+from jobs.domain.access.caller import MAX_REASON
 from jobs.domain.job import Job
 from jobs.domain.states import State, state_of
 from jobs.models import DEFAULT_TENANT, ConfigChange
@@ -394,6 +395,17 @@ def act(context: Mapping[str, Any], name: str, target: object, **given: Any) -> 
         "back": context["request"].get_full_path(),
         **given,
     }
+
+
+@register.inclusion_tag("ojs/console/_reason.html", takes_context=True)
+def reason_field(context: Mapping[str, Any], **given: Any) -> dict[str, Any]:
+    """Show the field of the reason.
+
+    `given` may have a label, a `hint` inside the field, a `value`, and whether it `is_needed`.
+    """
+    request = context.get("request")
+    sent = request.POST.get("reason", "") if request else ""
+    return {"label": "Reason, for the audit log", "most": MAX_REASON, "value": sent, **given}
 
 
 @register.simple_tag

@@ -29,8 +29,9 @@ class Act(PageView):
 
     def post(self, request: HttpRequest, verb: str) -> HttpResponse:
         """Redirect to a page that shows the outcome, with a button to undo it; show a secret."""
-        back, who = page_of(request), caller_of(request)
+        back = page_of(request)
         try:
+            who = caller_of(request)
             permit = self._action().further(request.POST)
             if permit and (why := refusal(request, table().named[permit])):
                 return denied(request, why)

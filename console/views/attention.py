@@ -14,7 +14,7 @@ from attention.services.thresholds import Setting, Wanted
 from attention.services.words import Shown
 from console import runbooks
 from console.actions.attention import HOURS
-from console.attention import items
+from console.attention import items, wake
 from console.callers import caller_of, told
 from console.views.base import PageView
 from jobs.domain.errors import InvalidRequest, NotFound, OJSError
@@ -36,6 +36,7 @@ class Attention(PageView):
             muted=items(self.request, listed(self.tenant, Kept.MUTED), self.tenant),
             ended=items(self.request, listed(self.tenant, Kept.ENDED, ENDED), self.tenant),
             looked_at=looked_at(),
+            wake=wake(self.request),
             **kwargs,
         )
 
@@ -57,6 +58,7 @@ class FindingPage(PageView):
             radius=None if self.tenant or found.ended_at else blast_radius(found),
             earlier=items(self.request, earlier(found, self.tenant), self.tenant),
             hours=HOURS,
+            wake=wake(self.request),
             runbook=runbooks.of_page(self.request, found.hit.subject, *_places(found)),
             title=f"{found.rule.title}: {found.hit.subject}",
             **kwargs,

@@ -1,5 +1,6 @@
 """Schedules: next runs, past runs, run now, pause, change."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -13,7 +14,7 @@ from console.views.base import PageView
 from console.why import subjects
 from console.why.statements import statements
 from jobs.domain.errors import NotFound, OJSError
-from jobs.domain.states import state_of
+from jobs.domain.states import TERMINAL, State, state_of
 from scheduling.api.cron_codec import decode_definition
 from scheduling.domain.cron import describe, zones
 from scheduling.domain.overlap import Overlap
@@ -76,9 +77,21 @@ class CronDetail(PageView):
                 (one.run, one.job, state_of(one.job.state).value if one.job else None)
                 for one in runs
             ],
+            ask_delete=_question(entry.name, [state_of(one.job.state) for one in runs if one.job]),
             title=entry.name,
             **kwargs,
         )
+
+
+def _question(name: str, states: Sequence[State]) -> str:
+    """Return the question before a deletion; `states` are those of the jobs of its runs."""
+    if not states:
+        return f"Delete schedule {name}?"
+    live = sum(state not in TERMINAL for state in states)
+    return (
+        f"Delete schedule {name} and its list of runs? Their jobs stay: {live} of the latest "
+        f"{len(states)} {'has' if live == 1 else 'have'} not ended."
+    )
 
 
 class CronEdit(PageView):

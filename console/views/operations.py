@@ -22,7 +22,7 @@ from console.filters import JobFilter
 from console.models import Operation
 from console.permits import OPERATIONS, of_verb
 from console.views.base import PageView
-from jobs.domain.access.caller import Caller
+from jobs.domain.access.caller import MAX_REASON, Caller
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.outcome.bulk import LEAST_RATE, MOST_RATE, Verb
 from jobs.domain.outcome.undo import REASONS
@@ -37,7 +37,6 @@ LEFT_OUT = 20  # listed jobs that an undo could not restore
 TITLES = {"cancel": "Cancel jobs", "retry": "Retry jobs", "delete": "Delete jobs",
           walk.EXPORT: "Export jobs", operations.ADOPT: "Adopt waiting jobs",
           operations.FORGET: "Remove copies"}  # fmt: skip
-LONGEST = 500  # characters of a reason
 UNKNOWN = "cancel"  # for unknown verbs and operations: a user with the permit of this verb gets 404
 
 
@@ -104,7 +103,7 @@ class OperationNew(PageView):
             shared=len(ids),
             ages=preview.ages(ids),
             rate=_proposed_rate(self.request.GET.get("rate")),
-            reason=self.request.GET.get("reason", "").replace("\x00", "")[:LONGEST],
+            reason=self.request.GET.get("reason", "").replace("\x00", "")[:MAX_REASON],
             least_rate=LEAST_RATE,
             most_rate=MOST_RATE,
             may_start=may(self.request, of_verb(verb).name),
@@ -117,19 +116,19 @@ class OperationNew(PageView):
     def post(self, request: HttpRequest) -> HttpResponse:
         """Begin the operation and show its progress, or show the errors."""
         verb = self._verb()
-        reason = request.POST.get("reason", "").replace("\x00", "").strip()[:LONGEST] or None
+        who = caller_of(request)
         form = request.POST.get("format", "")
         wanted = operations.Request(
             verb,
             self._asked(),
-            reason,
+            who.reason,
             exports.Format(form) if form in list(exports.Format) else exports.Format.CSV,
             columns.chosen(request.POST.getlist("columns")),
             number_of(request.POST.get("rate")) or operations.RATE,
             number_of(request.POST.get("expected")),
         )
         try:
-            operation = operations.start(wanted, caller_of(request))
+            operation = operations.start(wanted, who)
         except OJSError as problem:
             shown = self.get_context_data(problem=str(problem))
             return self.render_to_response(shown, status=400)

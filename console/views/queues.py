@@ -10,7 +10,6 @@ from django.urls import reverse
 from attention.domain.rule import Subject as FindingSubject
 from console import runbooks, simulating, tasks
 from console.access import may
-from console.actions.queues import PURGED
 from console.callers import caller_of, told
 from console.chart import chart
 from console.marks import Subject
@@ -21,10 +20,10 @@ from console.why import subjects
 from console.why.statements import statements
 from jobs.domain.errors import NotFound, OJSError
 from jobs.domain.lanes.queues import STRATEGIES
-from jobs.domain.states import WAITING
 from jobs.domain.wire import jsonio
 from jobs.services.audit.audit import done_to
 from jobs.services.lanes import queue_config
+from jobs.services.lanes.limits import override_of_queue
 from jobs.services.operate.queues import all_stats, oldest_available, oldest_of, stats
 from jobs.services.record.objectives import judged
 
@@ -84,13 +83,13 @@ class QueueDetail(PageView):
                 "fields": simulating.fields(self.request, "queue", name) or fields_of(found.config),
                 "simulate": None if self.tenant else simulating.offer(self.request),
                 "strategies": STRATEGIES,
+                "override": None if self.tenant else override_of_queue(name),
                 "why_here": statements(
                     self.request,
                     subjects.of_queue(name, found.paused_at, self.tenant),
                     FindingSubject.QUEUE,
                     name,
                 ),
-                "states": [(state, found.jobs[state], state in WAITING) for state in PURGED],
                 "entries": done_to(name, "queue", limit=ENTRIES) if may_audit else None,
                 "operations": None if self.tenant else tasks.operations(),
                 "runbook": runbooks.of_page(self.request, name, ("queue", name)),

@@ -54,6 +54,14 @@ class RegionLine:
         return getattr(self.row, "load", None)
 
     @property
+    def ask_drain(self) -> str:
+        """Return the question before it is drained, with the jobs that it keeps."""
+        kept = "Its stored jobs stay."
+        if self.load:
+            kept = f"Its {self.load.available} waiting and {self.load.active} active jobs stay."
+        return f"Drain region {self.row.id}? The router sends it no new jobs. {kept}"
+
+    @property
     def retry_ms(self) -> float:
         """Return the milliseconds until the breaker permits a call."""
         return self.health.retry_in_s * 1000

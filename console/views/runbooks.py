@@ -13,6 +13,7 @@ from console.callers import caller_of, told
 from console.markdown import rendered
 from console.procedure_form import ABOUTS, VERBS, ProcedureForm, fields_of
 from console.views.base import PageView
+from jobs.domain.access.caller import MAX_REASON
 from jobs.domain.errors import InvalidRequest, NotFound, OJSError
 from jobs.domain.states import State
 
@@ -136,6 +137,7 @@ class ProcedurePage(PageView):
             verbs=VERBS,
             states=[one.value for one in State],
             rules=BY_ID.values(),
+            most_reason=MAX_REASON,
             title=f"Procedure {before.name}" if before else "New procedure",
         )
         return self.render_to_response(facts, status=status)

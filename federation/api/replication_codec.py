@@ -34,9 +34,10 @@ from jobs.api.schemas import (
     obj,
     text,
 )
-from jobs.api.wire.admin import MAX_REASON, REASON, optional_text
+from jobs.api.wire.admin import REASON, optional_text
 from jobs.api.wire.members import integer as integer_of
 from jobs.api.wire.members import list_of, queue_name
+from jobs.domain.access.caller import MAX_REASON
 from jobs.domain.errors import InvalidRequest, OJSError
 from jobs.domain.wire.bounds import MAX_INT, MAX_TENANT, MAX_WHOLE
 from jobs.domain.wire.ids import is_id

@@ -17,7 +17,8 @@ from jobs.api.schemas import (
     optional,
     text,
 )
-from jobs.api.wire.admin import MAX_REASON, REASON
+from jobs.api.wire.admin import REASON
+from jobs.domain.access.caller import MAX_REASON
 from jobs.domain.errors import Unprocessable
 from jobs.domain.states import State
 from jobs.domain.wire.bounds import MAX_TENANT

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection
@@ -11,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from attention.domain.order import Found
 from attention.domain.rule import Hit, Params, Rule
-from attention.models import Finding, Look, RuleChange
+from attention.models import Finding, Look, Mute, RuleChange
 from attention.queries import findings
 from attention.rules import RULES, installed
 from attention.services import look as module
@@ -53,8 +54,13 @@ def paused(jobs: int = 2) -> None:
 
 def events() -> list[tuple[int, str, str]]:
     """Return kind, rule and subject of all events about findings."""
-    found = Event.objects.filter(kind__in=(120, 121)).order_by("stamp", "seq")
+    found = Event.objects.filter(kind__in=range(120, 125)).order_by("stamp", "seq")
     return [(one.kind, one.data["rule"], one.data["subject"]) for one in found if one.data]
+
+
+def data_of(kind: int) -> dict[str, Any]:
+    """Return the data of the only event of a kind."""
+    return dict(Event.objects.get(kind=kind).data or {})
 
 
 def test_every_statement_runs_on_an_empty_store_and_finds_nothing() -> None:
@@ -215,7 +221,7 @@ def test_a_muted_finding_is_listed_apart_and_sends_no_event_until_the_time_is_ov
     assert [muted.id for muted in listed(None, Kept.MUTED)] == [one.id]
     resume("mail", SYSTEM)
     look()
-    assert events() == [(120, "queue_paused", "mail")]
+    assert events() == [(120, "queue_paused", "mail"), (123, "queue_paused", "mail")]
     entry = Audit.objects.get(action="attention.muted")
     assert (entry.target, entry.reason) == ("queue_paused:mail", "known, ticket 7")
 
@@ -234,9 +240,59 @@ def test_an_unmuted_finding_is_listed_again() -> None:
     assert Audit.objects.filter(action="attention.unmuted").count() == 1
 
 
+def test_each_change_of_the_list_has_an_event() -> None:
+    paused()
+    look()
+    (one,) = listed(None)
+    mute(one.id, "known", HOUR, Caller("ada"))
+    until = data_of(123)["muted_until"]
+    unmute(one.id, SYSTEM)
+    unmute(one.id, SYSTEM)
+    Finding.objects.update(severity=1)
+
+    assert look() == 1
+
+    kinds = [kind for kind, _, _ in events()]
+    assert kinds == [120, 123, 124, 122]
+    assert until.endswith("Z")
+    assert data_of(122)["severity"] == "warning"
+    assert look() == 0
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_finding_whose_mute_is_over_is_announced_again_once(more: int) -> None:
+    paused()
+    look()
+    mute(listed(None)[0].id, "known", HOUR, SYSTEM)
+    Mute.objects.update(until=ago(1))
+    if more:  # the finding changes in the same look
+        stored(more, queue="mail")
+        aggregated()
+
+    assert look() == 1
+
+    assert [kind for kind, _, _ in events()] == [120, 123, 124]
+    assert data_of(124)["jobs"] == 2 + more
+    assert look() == 0
+
+
+def test_a_mute_that_ends_with_its_finding_announces_nothing() -> None:
+    paused()
+    look()
+    mute(listed(None)[0].id, "known", HOUR, SYSTEM)
+    resume("mail", SYSTEM)
+    look()
+    Mute.objects.update(until=ago(1))
+
+    assert look() == 0
+
+    assert [kind for kind, _, _ in events()] == [120, 123]
+    assert not Mute.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("reason", "duration"),
-    [("", HOUR), ("x" * 501, HOUR), ("x", timedelta()), ("x", timedelta(days=91))],
+    [("", HOUR), ("x" * 1001, HOUR), ("x", timedelta()), ("x", timedelta(days=91))],
 )
 def test_a_mute_needs_a_reason_and_a_bounded_time(reason: str, duration: timedelta) -> None:
     paused()
@@ -274,3 +330,4 @@ def test_stopped_loops_are_listed_though_no_loop_stores_them() -> None:
     LoopTick.objects.update(ticked_at=ago(60_000))
 
     assert [(one.rule.id, one.id) for one in listed("acme")] == [("loop_stuck", "")]
+    assert counts() == {("loop_stuck", 3): 1}

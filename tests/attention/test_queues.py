@@ -16,6 +16,7 @@ from jobs.queries import ago, now
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.lanes.queue_config import configure
 from jobs.services.operate.queues import pause, resume
+from jobs.services.outcome.ack import Ack, ack
 from jobs.services.workers.heartbeat import Report, heartbeat
 from jobs.services.workers.leave import leave
 from jobs.services.workers.workers import direct
@@ -114,7 +115,8 @@ def test_a_queue_is_calm_with_a_worker_that_takes_it(queues: tuple[str, ...]) ->
 
 def test_a_queue_is_calm_while_a_worker_without_heartbeats_gets_its_jobs() -> None:
     waiting(3)
-    fetch(FetchRequest(("q",), worker_id="plain"))
+    (job,) = fetch(FetchRequest(("q",), worker_id="plain")).jobs
+    ack([Ack(job.id)])
     aggregated()
 
     assert found("queue_without_worker") == []

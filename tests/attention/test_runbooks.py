@@ -75,7 +75,7 @@ def test_a_note_is_written_read_and_deleted() -> None:
          "filter.priority"),
         ("procedures/a", {**BODY, "rate": 9}, 400, "rate"),
         ("procedures/a", {**BODY, "rate": True}, 400, "rate"),
-        ("procedures/a", {**BODY, "reason": "r" * 501}, 400, "reason"),
+        ("procedures/a", {**BODY, "reason": "r" * 1001}, 400, "reason"),
         ("procedures/a", {**BODY, "description": 5}, 400, "description"),
         ("procedures/a", {**BODY, "owner": "ada"}, 400, "owner"),
     ],

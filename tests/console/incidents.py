@@ -27,6 +27,7 @@ from tenancy.domain.tenant import Standing
 from tenancy.models import Noise, Tenant, Throttle
 from tenancy.services.tenants import set_standing
 from tests.attention.incidents import aggregated, an_hour, counted
+from tests.attention.test_queues import sampled
 from tests.attention.test_schedules import later
 from tests.attention.test_types import attempts, outcomes, running
 from tests.attention.test_workers import die, fleet
@@ -156,6 +157,8 @@ def _pool_is_full() -> None:
     define("mail", queues=["q"], concurrency=2)
     Overload.objects.create(pool="mail", told_at=ago(AN_HOUR_AHEAD))
     _wait(3)
+    for minute in range(10):
+        sampled(minute, 3)
 
 
 def _raise_the_limit(operator: Operator) -> None:

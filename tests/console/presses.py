@@ -98,6 +98,18 @@ def _filled(**fields: str) -> Callable[[Page], None]:
     return fill
 
 
+def _confirmed(part: str, strategy: str = "") -> Callable[[Page], None]:
+    """Return a function that types the name of the queue and a reason into a form."""
+
+    def fill(page: Page) -> None:
+        if strategy:
+            page.locator(f"{part} [value={strategy}]").check()
+        page.locator(f"{part} [name=confirm]").fill("mail")
+        page.locator(f"{part} [name=reason]").fill(REASON)
+
+    return fill
+
+
 def _states(*states: State) -> Callable[[], str]:
     def make() -> str:
         for state in states:
@@ -239,7 +251,7 @@ def _changed() -> str:
     return f"/console/history/{ConfigChange.objects.earliest('id').pk}/"
 
 
-JOB, QUEUE, WORKER = "jobs/{id}", "queues/{id}", "workers/{id}"
+JOB, QUEUE, WORKER, REMOVAL = "jobs/{id}", "queues/{id}", "workers/{id}", "remove-queue/{id}"
 SCHEDULE, TENANT, KEYS, LIMITS = "cron/{id}", "tenants/{id}", "api-keys", "rate-limits"
 
 
@@ -260,7 +272,10 @@ ACTS: dict[str, Press] = {
     "cancel-workflow": Press(lambda: f"/console/workflows/{created(chain(job()))}/", "Cancel"),
     "pause": Press(_at(made.queue, QUEUE), "Pause"),
     "resume": Press(_at(_paused, QUEUE), "Resume"),
-    "purge": Press(_at(made.queue, QUEUE), "Purge mail", _filled(confirm="mail"), asks=False),
+    "purge": Press(_at(made.queue, REMOVAL), "Purge mail", _confirmed("#purge"), asks=False),
+    "queue-delete": Press(
+        _at(made.queue, REMOVAL), "Delete mail", _confirmed("#delete", "discard"), asks=False
+    ),
     "undo": Press(_undoable, "Undo"),
     "key-revoke": Press(_at(made.key, KEYS), "Revoke k"),
     "remove-worker": Press(_at(made.lost_worker, WORKER), "Remove"),
@@ -302,10 +317,10 @@ ACTS: dict[str, Press] = {
     ),
     "tenant-limit": Press(_at(made.tenant, TENANT), "Set limit", _opened("#limit-one"), asks=False),
     "tenant-delete": Press(
-        _at(made.tenant, TENANT), "Delete blue", _opened("#delete-one"), asks=False
+        _at(made.tenant, f"{TENANT}/remove"), "Delete blue", _reasoned, asks=False
     ),
     "tenant-delete-force": Press(
-        _at(made.tenant, TENANT), "Cancel its jobs and delete", _opened("#delete-one"), asks=False
+        _at(made.tenant, f"{TENANT}/remove"), "Cancel its jobs and delete", _reasoned, asks=False
     ),
     "routing-promote": Press(_rules, "Next step"),
     "routing-pause": Press(_rules, "Pause"),

@@ -21,11 +21,13 @@ from console.proposals import APPLIED
 from console.trials import FEW
 from jobs.domain.access.caller import Caller
 from jobs.domain.dispatch.claim import FetchRequest, PriorityScope, Strategy
+from jobs.domain.lanes.limits import LimitPolicy
 from jobs.models import Audit, ConfigChange, Undo
 from jobs.permits import table
 from jobs.services.dispatch.fetch import fetch
-from jobs.services.lanes import queue_config
+from jobs.services.lanes import limits, queue_config
 from jobs.services.outcome.ack import Ack, ack
+from jobs.services.read.clock import now
 from scheduling.services import configuration, pools
 from scheduling.services.scenarios import Wish
 from tenancy.models import Tenant
@@ -276,6 +278,32 @@ def test_applications_at_the_same_time_store_once(console: Client) -> None:
 
     assert sorted(done) == [False, True]
     assert Audit.objects.filter(action=APPLIED).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("until", "said"), [(None, "until an operator ends it"), (86_400, r"until in \d+ [^:]+")]
+)
+def test_an_override_of_the_limit_is_named_before_and_after_the_application(
+    console: Client, until: int | None, said: str
+) -> None:
+    case = CASES["queue"]
+    queue_config.change("mail", {"concurrency": 5}, ADA)
+    end = now() + timedelta(seconds=until) if until else None
+    limits.override("queue:mail", LimitPolicy(concurrency=1), end, ADA)
+    warning = rf"of the limits of queue mail is in force {said}: 1 active\."
+    page = simulated(console, case)
+
+    for one in (text(console, case.page()), text(console, page)):
+        assert re.search(warning, words(one))
+        assert "The limits of the configuration have no effect before." in words(one)
+    assert apply(console, page).status_code == 302
+
+    assert case.is_stored()
+    assert limits.state("queue:mail", None).in_force.concurrency == 1
+    assert re.search(warning, words(text(console, page)))
+    limits.end_override("queue:mail", ADA)
+    assert "have no effect before" not in text(console, page)
+    assert limits.state("queue:mail", None).in_force.concurrency == 2
 
 
 def test_an_application_asks_for_a_reason(console: Client) -> None:

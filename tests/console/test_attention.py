@@ -15,7 +15,7 @@ from attention.services.thresholds import setting
 from jobs.domain.access.caller import Caller
 from jobs.models import Queue, Ready, Worker
 from jobs.queries import ago, tick
-from jobs.services.operate.queues import pause
+from jobs.services.operate.queues import pause, resume
 from jobs.services.workers.heartbeat import Report, heartbeat
 from jobs.services.workers.workers import direct
 from tests.console.conftest import WAIT_MS, answer
@@ -26,6 +26,13 @@ expect.set_options(timeout=WAIT_MS)
 
 OVERVIEW, LIST = "/console/", "/console/attention/"
 RULE = "/console/attention/rules/queue_late/"
+HEARD = "waking.addEventListener('attention.closed', () => console.log('attention.closed'))"
+# from now on the page reads itself anew only by events
+TIMELESS = "window.setTimeout = () => 0; for (let n = 0; n < 10000; n++) clearTimeout(n)"
+HIDDEN = """hidden => {
+  Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
 
 
 def paused() -> str:
@@ -127,6 +134,37 @@ def test_a_paused_queue_is_mended_from_the_overview_in_two_clicks(page: Page) ->
     page.reload()
     expect(finding).to_have_count(0)
     assert Queue.objects.get(name="mail").paused_at is None
+
+
+@pytest.mark.parametrize("path", [OVERVIEW, LIST])
+def test_a_finding_appears_and_goes_by_an_event_unless_the_page_is_paused(
+    page: Page, path: str
+) -> None:
+    page.goto(path)
+    page.evaluate(TIMELESS)
+    page.wait_for_function("waking?.readyState === EventSource.OPEN && !isTurning")
+    finding = page.locator(".finding").filter(has_text="Queue mail is paused")
+
+    paused()
+    expect(finding).to_have_count(1)
+    page.get_by_role("button", name="Pause updates").click()
+    resume("mail", Caller("ada"))
+    with page.expect_event("console", lambda said: said.text == "attention.closed"):
+        page.evaluate(HEARD)
+        look()
+    expect(finding).to_have_count(1)
+    page.get_by_role("button", name="Resume updates").click()
+    expect(finding).to_have_count(0)
+
+
+def test_a_page_out_of_sight_closes_its_stream(page: Page) -> None:
+    page.goto(LIST)
+    page.wait_for_function("waking?.readyState === EventSource.OPEN")
+
+    page.evaluate(HIDDEN, True)
+    assert page.evaluate("waking") is None
+    page.evaluate(HIDDEN, False)
+    page.wait_for_function("waking?.readyState === EventSource.OPEN")
 
 
 def test_a_queue_of_a_quiet_worker_is_mended_from_the_overview_in_two_clicks(page: Page) -> None:

@@ -60,6 +60,10 @@ def queue() -> Form:
     return {"id": "mail", "confirm": "mail", "states": "available"}
 
 
+def emptied() -> Form:
+    return {**queue(), "strategy": "discard"}
+
+
 def worker() -> Form:
     heartbeat(Report("w1"))
     return {"id": "w1"}
@@ -126,6 +130,7 @@ def maintained() -> Form:
 # `tenant-release` and `cancel-workflow` need rows that only the tests of these parts make
 FORMS: dict[str, Callable[[], Form]] = {
     "retry": dead, "delete": dead, "cancel": live, "pause": queue, "resume": queue, "purge": queue,
+    "queue-delete": emptied,
     "quiet": worker, "unquiet": worker, "terminate": worker, "evict-worker": worker,
     "remove-worker": lost_worker,
     "cron-trigger": schedule, "cron-pause": schedule, "cron-resume": schedule,

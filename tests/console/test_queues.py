@@ -179,6 +179,7 @@ def test_a_queue_is_paused_configured_and_purged_by_hand(page: Page) -> None:
     expect(page.get_by_role("status")).to_contain_text("is saved")
     expect(form.get_by_label("Maximum active jobs")).to_have_value("3")
 
+    page.get_by_role("link", name="Purge or delete").click()
     form = page.locator("#purge")
     form.get_by_label("Type the name").fill("mail")
     form.get_by_label("Reason").fill("a flood")

@@ -1,8 +1,10 @@
 -- dead_letters: find types of which more jobs were discarded within an hour than in busy hours before.
--- The past is the 95th percentile of the type's hours in the last week; hours without a discarded job
--- count as zero. `since` is the first minute with at least a tenth of the highest minute.
+-- The past is the 97th percentile of the type's hours in the last week, so it has the hour of a nightly
+-- run. Hours without a discarded job count as zero. A type without a past is found only if `new_percent`
+-- of its jobs were discarded. `since` is the first minute with at least a tenth of the highest minute.
 WITH recent AS MATERIALIZED (
-    SELECT p.type, sum(p.discarded)::bigint AS discarded, array_agg(DISTINCT p.queue) AS queues
+    SELECT p.type, sum(p.discarded)::bigint AS discarded,
+           sum(p.discarded + p.completed)::bigint AS ended, array_agg(DISTINCT p.queue) AS queues
       FROM ojs_period AS p
      WHERE p.span_s = 60 AND p.at > date_trunc('minute', now()) - interval '1 hour'
      GROUP BY p.type HAVING sum(p.discarded) >= %(min_jobs)s::bigint
@@ -13,8 +15,10 @@ WITH recent AS MATERIALIZED (
       LEFT JOIN ojs_attention_finding AS f
         ON f.rule = 'dead_letters' AND f.subject = r.type AND f.ended_at IS NULL
 ), past AS MATERIALIZED (
-    SELECT h.type, percentile_cont(0.95) WITHIN GROUP (ORDER BY h.discarded) AS jobs
-      FROM (SELECT k.type, n.hour, coalesce(sum(x.discarded), 0)::float8 AS discarded
+    SELECT h.type, percentile_cont(0.97) WITHIN GROUP (ORDER BY h.discarded) AS jobs,
+           bool_or(h.is_known) AS is_known
+      FROM (SELECT k.type, n.hour, coalesce(sum(x.discarded), 0)::float8 AS discarded,
+                   count(x.discarded) > 0 AS is_known
               FROM known AS k
              CROSS JOIN LATERAL unnest(k.queues) AS q (queue)
              CROSS JOIN LATERAL (SELECT date_trunc('hour', now()) - i * interval '1 hour' AS hour
@@ -29,6 +33,7 @@ WITH recent AS MATERIALIZED (
     SELECT k.type, k.discarded, k.queues, coalesce(p.jobs, 0) AS past
       FROM known AS k LEFT JOIN past AS p USING (type)
      WHERE k.discarded >= %(factor)s::int * coalesce(p.jobs, 0)
+       AND (p.is_known OR k.discarded * 100 >= %(new_percent)s::int * k.ended)
 ), minute AS MATERIALIZED (
     SELECT s.type, m.at, sum(x.discarded) AS discarded
       FROM spike AS s

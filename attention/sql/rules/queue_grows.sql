@@ -1,4 +1,5 @@
--- queue_grows: find queues whose available jobs have multiplied within the window and still grow.
+-- queue_grows: find queues whose available jobs have multiplied within the window, and grew in its first
+-- two thirds and in its last third. So jobs that came all at once, and are worked off, are no finding.
 -- Reads the depths and the samples of the last hour. `since` is the time of the least sample.
 WITH now_deep AS MATERIALIZED (
     SELECT d.queue, d.jobs FROM ojs_depth AS d
@@ -16,6 +17,7 @@ WITH now_deep AS MATERIALIZED (
       LEFT JOIN ojs_attention_sample AS t ON t.at = a.third AND t.queue = n.queue
      WHERE EXISTS (SELECT FROM ojs_attention_sample AS s WHERE s.at = a.first)
        AND n.jobs >= %(factor)s::int * coalesce(f.jobs, 0) AND n.jobs > coalesce(t.jobs, 0)
+       AND coalesce(t.jobs, 0) > coalesce(f.jobs, 0)
      ORDER BY n.jobs DESC LIMIT %(most)s::int
 ), flow AS MATERIALIZED (
     SELECT p.queue, sum(p.enqueued) AS enqueued, sum(p.started) AS started

@@ -1,6 +1,6 @@
 -- queue_without_worker: find queues with available jobs that no live worker takes. A worker that names
--- no queues takes any. A worker that only fetches is live while it gets jobs. At most 5,000 lanes are
--- read. `since` is the latest of three times: the oldest job became available, a worker of the queue
+-- no queues takes any. A worker that only fetches is live while it gets jobs, and while it has a lease on
+-- one; at most 1,000 such leases are read, and 5,000 lanes. `since` is the latest of three times: the oldest job became available, a worker of the queue
 -- was last alive, a job started.
 WITH waiting AS MATERIALIZED (
     SELECT d.queue, d.jobs FROM ojs_depth AS d
@@ -19,6 +19,14 @@ WITH waiting AS MATERIALIZED (
      WHERE NOT EXISTS (SELECT FROM live AS l WHERE jsonb_typeof(l.queues) IS DISTINCT FROM 'array')
        AND NOT EXISTS (SELECT FROM served AS s WHERE s.queue = w.queue)
      ORDER BY w.jobs DESC LIMIT %(most)s::int
+), busy AS MATERIALIZED (
+    SELECT DISTINCT ojs_queue_of(x.queue) AS queue
+      FROM (SELECT l.lane_id FROM ojs_lease AS l
+             WHERE EXISTS (SELECT FROM alone) AND l.lease_until > now()
+               AND NOT EXISTS (SELECT FROM ojs_worker AS w
+                                WHERE w.id = l.worker_id AND w.last_heartbeat_at IS NOT NULL)
+             LIMIT 1000) AS l
+      JOIN ojs_lane AS x ON x.id = l.lane_id
 ), lane AS MATERIALIZED (
     SELECT ojs_queue_of(l.queue) AS queue, r.enqueued_at
       FROM (SELECT x.id, x.queue, x.low FROM ojs_lane AS x
@@ -48,5 +56,6 @@ SELECT d.queue, NULL::text, greatest(d.oldest_at, d.gone_at, d.started_at), d.jo
                           'quiet', coalesce(to_jsonb(d.quiet), '[]'))::text
   FROM dated AS d
  WHERE d.oldest_at IS NOT NULL  -- else all its lanes are held back
+   AND NOT EXISTS (SELECT FROM busy AS b WHERE b.queue = d.queue)
    AND greatest(d.oldest_at, d.gone_at, d.started_at) < now() - %(after_s)s::int * interval '1 second'
  ORDER BY d.jobs DESC

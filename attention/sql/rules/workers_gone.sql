@@ -1,5 +1,6 @@
 -- workers_gone: compare the live workers with the usual number of the last hour: the 90th percentile of
--- its minutes with workers. A deployment replaces workers, so their number stays.
+-- its minutes with workers. A deployment replaces workers, so their number stays. Workers that stopped
+-- in order are no finding unless as many jobs wait: an autoscaler stops workers that have no work.
 -- `since` is the end of the worker with which too few were left.
 WITH worker AS MATERIALIZED (
     SELECT w.id, w.started_at, w.hostname, w.stopped_at IS NOT NULL AS is_stopped,
@@ -30,12 +31,15 @@ WITH worker AS MATERIALIZED (
                   array_agg(w.ended_at ORDER BY w.ended_at DESC)
                       FILTER (WHERE w.ended_at > now() - interval '1 hour') AS ended
              FROM worker AS w) AS l
+), waiting AS MATERIALIZED (
+    SELECT coalesce(sum(d.jobs), 0)::bigint AS jobs FROM ojs_depth AS d WHERE d.state = 3
 )
 SELECT 'workers', NULL::text,
        c.ended[greatest(1, least(cardinality(c.ended), c.most_left - c.live + 1))],
-       coalesce((SELECT sum(d.jobs) FROM ojs_depth AS d WHERE d.state = 3), 0)::bigint, 0,
+       w.jobs, 0,
        jsonb_build_object('usual', c.usual, 'live', c.live, 'died', c.died, 'stopped', c.stopped,
            'host', (SELECT mode() WITHIN GROUP (ORDER BY w.hostname) FROM worker AS w
                      WHERE w.ended_at > now() - interval '1 hour'))::text
-  FROM counted AS c
+  FROM counted AS c CROSS JOIN waiting AS w
  WHERE c.usual >= %(min_workers)s::int AND c.live <= c.most_left AND c.died + c.stopped > 0
+   AND (c.died >= c.usual - c.most_left OR w.jobs >= c.usual - c.live)

@@ -1,5 +1,7 @@
 -- workflow_waits: find running workflows of which no step began or ended for long, by name and tenant.
--- Reads the steps of the oldest 200 running workflows, at most 500 steps each.
+-- A step that is scheduled for later is no finding. A running step is one beyond `factor` times the usual
+-- time of its type; without completed jobs, four times `after_m` is usual. Reads the steps of the oldest
+-- 200 running workflows, at most 500 steps each.
 WITH old AS MATERIALIZED (
     SELECT w.id, w.name, w.tenant, w.kind, coalesce(w.started_at, w.created_at) AS began
       FROM ojs_workflow AS w
@@ -28,6 +30,11 @@ WITH old AS MATERIALIZED (
       FROM quiet AS q
       LEFT JOIN LATERAL (SELECT x.queue, x.type FROM ojs_job AS x WHERE x.id = q.job::uuid OFFSET 0)
              AS j ON true
+), usual AS MATERIALIZED (
+    SELECT n.queue, n.type, sum(t.run_ms) / nullif(sum(t.completed), 0) AS run_ms
+      FROM (SELECT DISTINCT j.queue, j.type FROM job AS j WHERE j.state = 4) AS n
+      JOIN ojs_total AS t ON t.queue = n.queue AND t.type = n.type
+     GROUP BY 1, 2
 )
 SELECT coalesce(nullif(q.name, ''), min(q.id::text)) || CASE WHEN q.tenant = '_default' THEN ''
                                                              ELSE ' of ' || q.tenant END,
@@ -40,5 +47,9 @@ SELECT coalesce(nullif(q.name, ''), min(q.id::text)) || CASE WHEN q.tenant = '_d
            'queue', (array_agg(j.queue ORDER BY q.since))[1],
            'is_due', (array_agg(q.due ORDER BY q.since))[1])::text
   FROM quiet AS q JOIN job AS j USING (id)
+  LEFT JOIN usual AS u ON u.queue = j.queue AND u.type = j.type
+ WHERE j.state IS NULL OR j.state NOT IN (1, 4) OR j.state = 4
+       AND q.since < now() - coalesce(%(factor)s::int * u.run_ms * interval '1 millisecond',
+                                      4 * %(after_m)s::int * interval '1 minute')
  GROUP BY q.name, q.tenant, CASE WHEN q.name = '' THEN q.id END
  ORDER BY 4 DESC, 1 LIMIT %(most)s::int

@@ -139,7 +139,7 @@ function localize() {
   }
 }
 
-async function turnNow() {
+async function freshen() {
   try {
     await refresh();
     localize();
@@ -150,6 +150,44 @@ async function turnNow() {
     document.body.classList.add("stale");
   }
 }
+
+let isTurning = false;
+let isAskedAgain = false; // something changed while the page was read
+
+async function turnNow() {
+  isAskedAgain = isTurning;
+  if (isTurning) return;
+  isTurning = true;
+  do {
+    isAskedAgain = false;
+    await freshen();
+  } while (isAskedAgain);
+  isTurning = false;
+}
+
+// A part may name a stream of events: each of them refreshes the page at once. A page out of sight
+// closes its stream, because a browser has only a few connections for all its tabs.
+let waking = null;
+
+function listen() {
+  const part = document.querySelector("[data-ojs-wake]");
+  if (!part || waking || document.hidden) return;
+  waking = new EventSource(part.dataset.ojsWake);
+  for (const name of part.dataset.ojsNames.split(" ")) waking.addEventListener(name, turnNow);
+}
+
+function stopListening() {
+  waking?.close();
+  waking = null;
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) return stopListening();
+  listen();
+  turnNow();
+});
+window.addEventListener("pagehide", stopListening);
+window.addEventListener("pageshow", listen);
 
 async function turn() {
   await turnNow();

@@ -11,7 +11,6 @@ from jobs.api.may_lag import may_lag
 from jobs.api.openapi import operation
 from jobs.api.schemas import ANY, BOOLEAN, OBJECT, TIME, array, component, integer, maybe, obj, text
 from jobs.api.wire.admin import (
-    MAX_REASON,
     SINCE,
     list_of,
     listed,
@@ -22,6 +21,7 @@ from jobs.api.wire.admin import (
 )
 from jobs.api.wire.answer import Answer
 from jobs.api.wire.paging import NUMBERED, admin_page
+from jobs.domain.access.caller import MAX_REASON
 from jobs.domain.access.permits import Permit, Required
 from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.domain.record.differences import Difference, differences

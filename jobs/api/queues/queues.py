@@ -32,7 +32,7 @@ from jobs.domain.wire.times import format_time
 from jobs.models import Queue
 from jobs.services.audit.audit import record
 from jobs.services.lanes.queue_config import create
-from jobs.services.operate.queue_removal import delete_by
+from jobs.services.operate.queue_removal import STRATEGIES, delete_by
 from jobs.services.operate.queues import (
     LOOKED,
     MOST,
@@ -72,7 +72,6 @@ STATS: Schema = {
     ),
     "computed_at": TIME,
 }
-STRATEGIES = ("reject", "discard", "move")
 MOVE: Schema = {"type": "string", "enum": ["move"]}
 DELETION: Schema = {
     "description": "reject: only if all jobs have ended; discard: waiting jobs are cancelled",

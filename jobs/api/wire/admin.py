@@ -20,11 +20,11 @@ from jobs.api.schemas import (
     text,
 )
 from jobs.api.wire.paging import Page
+from jobs.domain.access.caller import MAX_REASON
 from jobs.domain.errors import ConfirmationRequired, InvalidRequest, NotFound
 from jobs.domain.wire.durations import TOO_LONG, parse_short_duration
 from jobs.domain.wire.times import read_time
 
-MAX_REASON = 1000
 SPAN_RULE = "must be an RFC 3339 time or a duration such as 24h or PT1H"
 REASON: Schema = maybe(text(0, MAX_REASON))
 SINCE: Schema = {

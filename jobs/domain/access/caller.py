@@ -2,6 +2,9 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+MAX_REASON: Final = 1_000  # characters of a reason for the audit log
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,6 +157,8 @@ def parse_policy(raw: Mapping[str, Any], path: str = "rate_limit") -> LimitPolic
 
 def _rate(raw: Mapping[str, Any], path: str) -> tuple[int | None, int | None]:
     per_second = raw.get("max_per_second")
+    if per_second is not None:
+        _check_overridden(raw, path)
     if isinstance(per_second, float) and SLOWEST <= per_second <= MOST:
         # round down to whole jobs, so that no second has more
         return int(per_second) or 1, round(max(1, 1 / per_second) * SECOND_MS)
@@ -171,6 +173,19 @@ def _rate(raw: Mapping[str, Any], path: str) -> tuple[int | None, int | None]:
         _period(raw["period"], f"{path}.period")
         raise InvalidRequest.field(f"{path}.limit", "is required with a period")
     return _window(rate, f"{path}.rate")
+
+
+def _check_overridden(raw: Mapping[str, Any], path: str) -> None:
+    """Check the members that `max_per_second` overrides, so that no error stays hidden."""
+    limit, rate, period = (raw.get(name) for name in ("limit", "rate", "period"))
+    if limit is not None:
+        whole(limit, f"{path}.limit", low=1)
+    if isinstance(rate, Mapping):
+        _window(rate, f"{path}.rate")
+    elif rate is not None:
+        whole(rate, f"{path}.rate", low=1)
+    if period is not None:
+        _period(period, f"{path}.period")
 
 
 def _window(raw: object, path: str, limit: str = "limit") -> tuple[int | None, int | None]:

@@ -78,6 +78,9 @@ class Kind(IntEnum):
     FEDERATION_CONFLICT = 115  # one federation id, jobs in several regions
     ATTENTION_OPENED = 120
     ATTENTION_CLOSED = 121
+    ATTENTION_CHANGED = 122  # its severity
+    ATTENTION_MUTED = 123
+    ATTENTION_UNMUTED = 124
     MOVED = 100  # a change of state without an event of its own
     REMOVED = 101  # a finished job was deleted; without a job: its data has the number
     LEFT_QUEUE = 102  # a waiting job was moved to another queue
@@ -151,6 +154,9 @@ NAMES: Final = {
     Kind.FEDERATION_CONFLICT: "federation.conflict",
     Kind.ATTENTION_OPENED: "attention.opened",
     Kind.ATTENTION_CLOSED: "attention.closed",
+    Kind.ATTENTION_CHANGED: "attention.changed",
+    Kind.ATTENTION_MUTED: "attention.muted",
+    Kind.ATTENTION_UNMUTED: "attention.unmuted",
 }
 ALSO: Final = {"job.progress": "progress.updated"}  # filters accept this name as well
 

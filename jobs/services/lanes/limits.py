@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import Q
+from django.db.models.functions import Now
+
 from jobs import queries
 from jobs.database import atomic
 from jobs.domain.access.caller import Caller
@@ -164,6 +167,14 @@ def _states(ids: Sequence[int]) -> list[LimitState]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A policy that replaces a limit until a time, or (None) until an operator ends it."""
+
+    policy: LimitPolicy
+    until: datetime | None
+
+
 def override(
     name: str,
     policy: LimitPolicy,
@@ -213,6 +224,13 @@ def _key_of(name: str, tenant: str | None) -> LimitKey:
         if tenant is None and name.startswith(PREFIXES[kind]):
             return LimitKey(kind, ANY_TENANT, name.removeprefix(PREFIXES[kind]))
     return LimitKey(OF_KEY, tenant or DEFAULT_TENANT, name)
+
+
+def override_of_queue(name: str) -> Override | None:
+    """Return the override that is in force for a queue; one statement."""
+    lasts = Q(override_until=None) | Q(override_until__gt=Now())
+    row = Limit.objects.filter(lasts, kind=OF_QUEUE, key=name, override__isnull=False).first()
+    return Override(LimitPolicy.from_row(row.override or {}), row.override_until) if row else None
 
 
 def end_override(name: str, caller: Caller, tenant: str | None = None) -> None:

@@ -26,6 +26,7 @@ from jobs.services.operate.queue_move import move_waiting
 
 MOST = 10_000  # jobs of one request
 DELETED: Final = "queue.deleted"  # action of the audit log and of the undo
+STRATEGIES: Final = ("reject", "discard", "move")  # for the live jobs of a deleted queue
 KEPT = "default"  # the queue of jobs that name none
 LIVE = tuple(CODES[state] for state in (*WAITING, State.ACTIVE))
 

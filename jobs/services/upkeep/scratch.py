@@ -26,6 +26,7 @@ from jobs.models import Queue
 from jobs.queries import Claimed
 from jobs.services.dispatch.fetch import planned
 from jobs.services.lanes import lanes
+from jobs.services.lanes.configuration import repeat_if_stale
 from jobs.services.storage.tables import core_tables
 
 logger = logging.getLogger("ojs.scratch")
@@ -127,7 +128,8 @@ class Scratch:
         """Store jobs, in order, in one statement."""
         missing = sorted({job.lane for job in jobs} - self._lanes.keys())
         if missing:
-            self._lanes |= lanes.make(missing)
+            # this process may have cached the configuration before its latest change
+            self._lanes |= repeat_if_stale(lambda: lanes.make(missing), extensions.clear_caches)
         rows = [_row(n, job, self._lanes[job.lane]) for n, job in enumerate(jobs)]
         queries.enqueue(rows, config_version=self.version, wake=True)
 

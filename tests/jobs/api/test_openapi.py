@@ -226,14 +226,12 @@ def accepts_valid_requests(context: CheckContext, response: Any, case: Any) -> N
 
 
 def _read(body: Any) -> Any:
-    """Return the members that the server reads: `options` and `max_per_second` win."""
+    """Return the members that the server reads: `options` win."""
     if not isinstance(body, dict):
         return body
     options = body.get("options")
     given = options if isinstance(options, dict) else {}
     read = {name: value for name, value in body.items() if given.get(name) is None}
-    if read.get("max_per_second") is not None:
-        read = {name: one for name, one in read.items() if name not in {"rate", "limit", "period"}}
     if isinstance(jobs := read.get("jobs"), list):
         read["jobs"] = [_read(job) for job in jobs]
     return read

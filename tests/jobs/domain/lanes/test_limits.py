@@ -97,6 +97,11 @@ def test_the_normalized_form_is_returned() -> None:
         ({"max_per_second": 0}, "rate_limit.max_per_second"),
         ({"max_per_second": "1"}, "rate_limit.max_per_second"),
         ({"max_per_second": 1, "on_limit": "drop"}, "rate_limit.on_limit"),
+        ({"max_per_second": 1, "period": "soon"}, "rate_limit.period"),
+        ({"max_per_second": 0.5, "period": 0}, "rate_limit.period"),
+        ({"max_per_second": 1, "limit": 0, "period": "PT1S"}, "rate_limit.limit"),
+        ({"max_per_second": 1, "rate": {"limit": 1, "period": "x"}}, "rate_limit.rate.period"),
+        ({"max_per_second": 1, "rate": True}, "rate_limit.rate"),
     ],
 )
 @spec("contract 27.1")
