@@ -33,15 +33,11 @@ class DrillError(Exception):
     """The drill cannot go on: something did not recover."""
 
 
-class MissingError(DrillError):
-    """A program is missing."""
-
-
 def find(program: str) -> str:
-    """Return the path of a program. Raises MissingError with the package that has it."""
+    """Return the path of a program. Raises DrillError with the package that has it."""
     found = shutil.which(program, path=SYSTEM_PATH)
     if found is None:
-        raise MissingError(f"{program} is missing: apt-get install {PACKAGES[program]}")
+        raise DrillError(f"{program} is missing: apt-get install {PACKAGES[program]}")
     return found
 
 
@@ -52,10 +48,20 @@ def postgres_folder() -> Path:
     return newest.parent if newest else bin_dir()
 
 
-def check_programs() -> None:
-    """Raise MissingError without a program, FolderError where the account cannot reach them."""
+def missing_program() -> str:
+    """Return which program is missing, with its package; empty: none."""
     for program in PACKAGES:
-        find(program)
+        try:
+            find(program)
+        except DrillError as problem:
+            return str(problem)
+    return ""
+
+
+def check_programs() -> None:
+    """Raise DrillError without a program, FolderError where the account cannot reach them."""
+    if missing := missing_program():
+        raise DrillError(missing)
     if found := account():
         check_reachable(found, postgres_folder(), TOOLS / "packages")
 
