@@ -127,19 +127,18 @@ soak-durable: $(VENV)/.dev
 soak: $(VENV)/.dev
 	$(BIN)/python -m bench.soak.hours --hours $(HOURS) $(ARGS)
 
-# what a failover of PostgreSQL costs clients; needs packages of the system: docs/high-availability.md
-drill-failover: $(VENV)/.dev .drill-tools/.installed
+# what a failover of PostgreSQL costs clients: docs/high-availability.md
+drill-failover: .drill-tools
 	$(BIN)/python -m bench.drills.failover $(ARGS)
 
-drill-failover-quick: $(VENV)/.dev .drill-tools/.installed
+drill-failover-quick: .drill-tools
 	$(BIN)/python -m bench.drills.failover --quick $(ARGS)
 
-# Patroni, for the python of the system: the account of PostgreSQL may not reach another one
-.drill-tools/.installed: bench/drills/patroni.lock $(VENV)/.dev
-	rm -rf .drill-tools
-	$(BIN)/pip --python /usr/bin/python3 install --quiet --disable-pip-version-check --no-deps \
-		--target .drill-tools -r bench/drills/patroni.lock
-	touch $@
+# Patroni, for the python of the system: the account of PostgreSQL may not reach another one; and
+# etcd, HAProxy and PgBouncer if the system lacks them
+.PHONY: .drill-tools
+.drill-tools: $(VENV)/.dev
+	bench/drills/tools.sh $@ $(BIN)/pip
 
 # what is left of the jobs after a restore of PostgreSQL to a point in time
 drill-restore: $(VENV)/.dev

@@ -32,7 +32,11 @@ def check_cluster(**_options: Any) -> list[CheckMessage]:
 @register("ojs")
 def check_links(**_options: Any) -> list[CheckMessage]:
     """Report templates of links that make no address."""
-    templates = {"TRACE_URL": conf().trace_url, "LOG_URL": conf().log_url}
+    templates = {
+        "TRACE_URL": conf().trace_url,
+        "LOG_URL": conf().log_url,
+        "MANUAL_URL": conf().manual_url,
+    }
     return [
         Error(f"OJS_CONSOLE[{name!r}] {wrong}", id="ojs.E051")
         for name, template in templates.items()

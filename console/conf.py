@@ -16,6 +16,7 @@ class Conf:
     read_only: bool = False  # refuses all changes in the console and Django's admin
     trace_url: str = ""  # link of a job to its trace, with places of `links.py`; empty: none
     log_url: str = ""  # link of a job to its log lines
+    manual_url: str = ""  # address of the built manual, for runbooks of alerts; empty: no links
 
 
 @cache

@@ -145,7 +145,7 @@ class Cluster:
         shutil.rmtree(self.sockets, ignore_errors=True)
         self.sockets.mkdir(mode=0o700)
         if account:
-            _check_reachable(self.data, account)
+            check_reachable(account, self.data, bin_dir())
             os.chown(self.sockets, account.pw_uid, account.pw_gid)
 
     def _init(self, account: "pwd.struct_passwd | None") -> None:
@@ -221,9 +221,9 @@ def _as(account: "pwd.struct_passwd | None") -> dict[str, Any]:
     return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
 
 
-def _check_reachable(data: Path, account: "pwd.struct_passwd") -> None:
-    """Refuse a folder, or binaries, that the account cannot enter, naming the first obstacle."""
-    for target in (data, bin_dir()):
+def check_reachable(account: "pwd.struct_passwd", *targets: Path) -> None:
+    """Refuse folders that the account cannot enter, naming the first obstacle."""
+    for target in targets:
         for parent in reversed(target.resolve().parents):
             facts = parent.stat()
             if not (facts.st_mode & 0o001 or facts.st_uid == account.pw_uid):

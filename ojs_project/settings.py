@@ -380,6 +380,7 @@ OJS_CONSOLE = {
     "READ_ONLY": env.flag("OJS_CONSOLE_READ_ONLY"),
     "TRACE_URL": env.text("OJS_CONSOLE_TRACE_URL") or "",
     "LOG_URL": env.text("OJS_CONSOLE_LOG_URL") or "",
+    "MANUAL_URL": env.text("OJS_CONSOLE_MANUAL_URL") or "",
 }
 
 _LOG_STREAM = env.choice("OJS_LOG_STREAM", ("stdout", "stderr"))

@@ -9,7 +9,7 @@ import signal
 import socket
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import httpx
 import psycopg
@@ -17,6 +17,7 @@ import yaml
 
 from bench.drills.programs import (
     SYSTEM_PATH,
+    TOOLS,
     DrillError,
     Process,
     Programs,
@@ -32,7 +33,9 @@ from ojs_project.quickstart import ROOT
 DEPLOY: Final = ROOT / "deploy" / "patroni"
 HOST: Final = "127.0.0.1"
 ROLE: Final = "ojs"
-START_S: Final = 90.0
+START_S: Final = 120.0
+PORTS: Final = 50  # of a drill
+FIRST_PORT, LAST_PORT = 18_200, 28_200
 BOUNDS: Final = (  # of requests: a pooler does not pass on settings of a session
     f"ALTER ROLE {ROLE} SET statement_timeout = '6s'",
     f"ALTER ROLE {ROLE} SET lock_timeout = '5s'",
@@ -46,9 +49,19 @@ class Ports:
 
     first: int
 
+    @classmethod
+    def free(cls) -> Self:
+        """Return ports that no process uses now. Raises DrillError."""
+        for first in range(FIRST_PORT, LAST_PORT, PORTS):
+            found = cls(first)
+            with contextlib.suppress(DrillError):
+                found.check()
+                return found
+        raise DrillError(f"no {PORTS} ports are free from {FIRST_PORT} on")
+
     def check(self) -> None:
         """Raise DrillError unless all ports are free."""
-        for port in range(self.first, self.first + 50):
+        for port in range(self.first, self.first + PORTS):
             with socket.socket() as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 try:
@@ -91,6 +104,7 @@ class Node:
     programs: Programs
     packages: str  # the folder that has Patroni; empty: the system has it
     patroni: Process | None = None
+    _alone: Process | None = None
 
     @property
     def name(self) -> str:
@@ -104,10 +118,28 @@ class Node:
 
     def start(self) -> None:
         """Start Patroni, which starts PostgreSQL."""
-        # the python of the system: the account of PostgreSQL can run it, too
-        command = ["/usr/bin/python3", "-m", "patroni", str(self.folder / "patroni.yml")]
+        # usually the python of the system: the account of PostgreSQL can run it, too
+        command = [str(TOOLS / "python"), "-m", "patroni", str(self.folder / "patroni.yml")]
         environment = {"PATH": SYSTEM_PATH, "LANG": "C.UTF-8", "PYTHONPATH": self.packages}
         self.patroni = self.programs.begin(self.name, command, environment, under_account=True)
+
+    def start_alone(self) -> None:
+        """Start PostgreSQL without Patroni, as an old primary that nobody has demoted."""
+        command = [str(postgres_folder() / "postgres"), "-D", str(self.folder / "data")]
+        self._alone = self.programs.begin(f"{self.name}-alone", command, under_account=True)
+        wait_for(f"PostgreSQL of {self.name}", self.answers, START_S)
+
+    def stop_alone(self) -> None:
+        """End PostgreSQL that runs without Patroni."""
+        if self._alone:
+            signal_all(self.server(), signal.SIGKILL)
+            self._alone.wait()
+
+    def answers(self) -> bool:
+        """Return whether PostgreSQL accepts connections."""
+        with contextlib.suppress(psycopg.Error), self.connect():
+            return True
+        return False
 
     def server(self) -> list[int]:
         """Return the processes of PostgreSQL, which are no descendants of Patroni."""
@@ -163,7 +195,7 @@ class Cluster:
     _etcd: Process | None = None
 
     def start(self) -> None:
-        """Start everything, and make the database. Raises DrillError."""
+        """Start everything, and make the database; standbys may still copy. Raises DrillError."""
         owned(self.folder / "etcd")
         self.start_etcd()
         for number in range(self.size):
@@ -179,7 +211,6 @@ class Cluster:
             connection.execute(f"CREATE ROLE {ROLE} LOGIN")
             for text in (f"CREATE DATABASE {ROLE} OWNER {ROLE}", *BOUNDS):
                 connection.execute(text.encode())
-        self.wait_until_complete()
         self._start_routes()
 
     def stop(self) -> None:

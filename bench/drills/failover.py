@@ -2,7 +2,8 @@
 
 Three PostgreSQL nodes with Patroni, etcd, HAProxy and PgBouncer run on loopback, with two HTTP
 nodes, two loop nodes and three workers. Each fault prints a line. Returns 1 if a bar was missed.
-See docs/high-availability.md.
+With --ci, only a lost job, a job that ran twice, a write to an old primary or a hang is a failure:
+latency depends on the load of the machine. See docs/high-availability.md.
 """
 
 import argparse
@@ -19,10 +20,17 @@ import psycopg
 from bench.drills.cluster import ROLE, Cluster, Node, Ports
 from bench.drills.fleet import Fleet
 from bench.drills.load import Load, Window, runs, twice
-from bench.drills.programs import DrillError, Programs, signal_all, wait_for
+from bench.drills.programs import (
+    TOOLS,
+    DrillError,
+    Programs,
+    check_programs,
+    missing_program,
+    signal_all,
+    wait_for,
+)  # fmt: skip
 from bench.drills.running import run, work_folder
 from bench.faults.arena import family
-from ojs_project.quickstart import ROOT
 
 POOLED: Final = "pooler"
 HOSTS: Final = "hosts"
@@ -30,9 +38,11 @@ SWITCHOVER_S: Final = 5.0
 FAILOVER_S: Final = 30.0
 NO_ETCD_S: Final = 25.0  # longer than `ttl`
 WARM: Final = 50  # accepted enqueues of each node before a fault, and after it
-BOUND_S: Final = 90.0
+BOUND_S: Final = 120.0
 AT_ONCE_S: Final = 2.0  # after the return of an old primary
 HANGS_S: Final = 10.0  # for which its Patroni hangs
+ALONE_S: Final = 5.0  # for which it runs before its Patroni starts
+SILENCE_S: Final = 30.0  # the jobs of a worker without a sign of life for so long run again
 END_S: Final = 120.0
 PATRONI: Final = "the folder with the packages of Patroni; empty: those of the system"
 HEAD: Final = (
@@ -77,6 +87,7 @@ class Drill:
     fleet: Fleet
     load: Load
     is_quick: bool  # without a wait until all nodes take part again
+    is_ci: bool  # a missed bar is no failure
 
     def measure(self, name: str, bar_s: float, hurt: Callable[["Result"], None]) -> Result:
         """Inject one fault, wait until the cluster is complete, and count."""
@@ -108,7 +119,13 @@ class Drill:
         result.twice = twice(runs(self.fleet.folder), present)
         worst = max(result.window.gap_s(POOLED), result.window.gap_s(HOSTS))
         if worst > result.bar_s:
-            result.broken.append(f"BROKEN: {worst:.1f} s without accepted enqueues")
+            text = f"{worst:.1f} s without accepted enqueues"
+            if self.is_ci:
+                result.notes.append(f"bar missed, which is no failure here: {text}")
+            else:
+                result.broken.append(f"BROKEN: {text}")
+        if self.is_ci and result.twice and worst < SILENCE_S:
+            result.broken.append("BROKEN: jobs ran twice though no worker was silent for long")
         if lost and self.cluster.is_synchronous:
             result.broken.append("BROKEN: acknowledged jobs were lost in synchronous mode")
 
@@ -133,6 +150,18 @@ class Drill:
         self._note_new_primary(result, old.name, before)
         old.start()
 
+    def crash_and_return(self, result: Result) -> None:
+        """Kill the node of the primary; its PostgreSQL returns before its Patroni."""
+        old = self.cluster.leader()
+        before = self.cluster.timeline(old)
+        old.kill()
+        self._note_new_primary(result, old.name, before)
+        self.load.wait_for_more(WARM, BOUND_S)
+        old.start_alone()
+        self._watch_old_primary(result, old, ALONE_S)
+        old.stop_alone()
+        old.start()
+
     def partition(self, result: Result) -> None:
         """Freeze the node of the primary. It returns while its Patroni still hangs."""
         old = self.cluster.leader()
@@ -142,16 +171,16 @@ class Drill:
         self._note_new_primary(result, old.name, before)
         self.load.wait_for_more(WARM, BOUND_S)
         signal_all(old.server(), signal.SIGCONT)
-        self._watch_old_primary(result, old)
+        self._watch_old_primary(result, old, HANGS_S)
         signal_all(patroni, signal.SIGCONT)
 
-    def _watch_old_primary(self, result: Result, old: Node) -> None:
+    def _watch_old_primary(self, result: Result, old: Node, seconds: float) -> None:
         """Count what a returned old primary, which still accepts writes, gets from the server."""
         try:
             with old.connect(ROLE) as connection:
                 time.sleep(AT_ONCE_S)  # statements that were under way when it froze
                 before = connection.execute(EVENTS).fetchone()
-                time.sleep(HANGS_S)
+                time.sleep(seconds)
                 after = connection.execute(EVENTS).fetchone()
                 row = connection.execute(SESSIONS).fetchone()
         except psycopg.Error as problem:
@@ -159,7 +188,7 @@ class Drill:
             return
         written, sessions = (after or (0,))[0] - (before or (0,))[0], (row or (0,))[0]
         result.notes.append(
-            f"{old.name} returned and took writes for {AT_ONCE_S + HANGS_S:.0f} s:"
+            f"{old.name} returned and took writes for {AT_ONCE_S + seconds:.0f} s:"
             f" {written} events were written to it, {sessions} sessions of the server are left"
         )
         if written:
@@ -192,10 +221,15 @@ class Drill:
 def main() -> int:
     """Run the chosen faults."""
     options = _options()
+    if options.ci and (missing := missing_program()):
+        print(f"LEFT OUT the failover of PostgreSQL: {missing}")
+        return 0
     return run(lambda: _drill(options))
 
 
 def _drill(options: argparse.Namespace) -> int:
+    check_programs()
+    began = time.monotonic()
     mode = "asynchronous" if options.asynchronous else "synchronous"
     nodes = 2 if options.quick else 3
     print(f"{nodes} PostgreSQL nodes, {mode} replication\n{HEAD}", flush=True)
@@ -205,12 +239,15 @@ def _drill(options: argparse.Namespace) -> int:
             result = drill.measure(*_fault(drill, name))
             broken += len(result.broken)
             print(result, flush=True)
-        return broken + _print_unexpected(drill.load)
+        broken += _print_unexpected(drill.load)
+    print(f"{time.monotonic() - began:.0f} s")
+    return broken
 
 
 FAULTS: Final = {
     "switchover": ("planned switchover", SWITCHOVER_S, Drill.switch_over),
     "crash": ("kill -9 of the primary's node", FAILOVER_S, Drill.crash),
+    "return": ("kill -9, back without Patroni", FAILOVER_S, Drill.crash_and_return),
     "partition": ("primary's node frozen, back later", FAILOVER_S, Drill.partition),
     "etcd": ("etcd away for longer than ttl", SWITCHOVER_S, Drill.restart_etcd),
 }
@@ -220,12 +257,15 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.drills.failover", description=__doc__)
     parser.add_argument("--asynchronous", action="store_true", help="commits wait for no standby")
     parser.add_argument("--quick", action="store_true", help="two nodes, a switchover and a crash")
+    parser.add_argument("--ci", action="store_true", help="as a step of .ci/run; implies --quick")
     parser.add_argument("--only", default="", help=f"of {','.join(FAULTS)}")
-    parser.add_argument("--ports", type=int, default=18200, help="the first of 50 ports")
-    parser.add_argument("--patroni", default=str(ROOT / ".drill-tools"), help=PATRONI)
+    parser.add_argument("--ports", type=int, help="the first of 50 ports; default: free ones")
+    parser.add_argument("--patroni", default=str(TOOLS / "packages"), help=PATRONI)
     parser.add_argument("--keep", action="store_true", help="keep the folder with the logs")
     options = parser.parse_args()
-    chosen = ["switchover", "crash"] if options.quick else list(FAULTS)
+    options.quick = options.quick or options.ci
+    whole = [name for name in FAULTS if name != "return"]
+    chosen = ["switchover", "return"] if options.quick else whole
     options.faults = [name for name in options.only.split(",") if name] or chosen
     if unknown := set(options.faults) - set(FAULTS):
         parser.error(f"unknown fault: {', '.join(sorted(unknown))}")
@@ -235,7 +275,7 @@ def _options() -> argparse.Namespace:
 @contextmanager
 def _stage(options: argparse.Namespace, nodes: int) -> Iterator[Drill]:
     """Start everything; at the end, also after Ctrl-C, end all processes and remove the folder."""
-    ports = Ports(options.ports)
+    ports = Ports(options.ports) if options.ports else Ports.free()
     ports.check()
     with ExitStack() as ends:
         folder = ends.enter_context(work_folder(keep=options.keep))
@@ -247,7 +287,7 @@ def _stage(options: argparse.Namespace, nodes: int) -> Iterator[Drill]:
         fleet = _fleet(cluster, programs)
         load = Load(fleet.urls)
         ends.callback(load.stop)
-        yield Drill(cluster, fleet, load, options.quick)
+        yield Drill(cluster, fleet, load, options.quick, options.ci)
 
 
 def _fleet(cluster: Cluster, programs: Programs) -> Fleet:
@@ -260,12 +300,14 @@ def _fleet(cluster: Cluster, programs: Programs) -> Fleet:
     }  # fmt: skip
     fleet = Fleet(cluster.folder, programs, ways)
     fleet.manage(HOSTS, "migrate", "--verbosity", "0")
-    fleet.begin_http(POOLED, cluster.ports.http(0))
-    fleet.begin_http(HOSTS, cluster.ports.http(1))
+    fleet.launch_http(POOLED, cluster.ports.http(0))
+    fleet.launch_http(HOSTS, cluster.ports.http(1))
     for name, way in (("a", HOSTS), ("b", POOLED)):
         fleet.begin_loops(name, way)
         fleet.begin_worker(name, way)
     fleet.begin_remote_worker("c", HOSTS)
+    for way in ways:
+        fleet.wait_until_ready(way)
     return fleet
 
 

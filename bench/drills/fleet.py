@@ -44,7 +44,13 @@ class Fleet:
         return done.stdout
 
     def begin_http(self, way: str, port: int) -> Process:
-        """Start an HTTP node, and wait for its first answer."""
+        """Start an HTTP node, and wait until it is ready."""
+        process = self.launch_http(way, port)
+        self.wait_until_ready(way)
+        return process
+
+    def launch_http(self, way: str, port: int) -> Process:
+        """Start an HTTP node."""
         process = self._begin(
             f"http-{way}",
             [sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--workers", "1",
@@ -52,8 +58,11 @@ class Fleet:
             way,
         )  # fmt: skip
         self.urls[way] = f"http://127.0.0.1:{port}"
-        wait_for(f"answer of HTTP node {way}", lambda: self.is_ready(way), START_S)
         return process
+
+    def wait_until_ready(self, way: str) -> None:
+        """Wait until an HTTP node reports that it is ready. Raises DrillError."""
+        wait_for(f"answer of HTTP node {way}", lambda: self.is_ready(way), START_S)
 
     def begin_loops(self, name: str, way: str) -> Process:
         """Start a loop node."""

@@ -3,8 +3,9 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +13,7 @@ from typing import Any, Final
 import httpx
 
 from bench.names import NOTED
-from jobs.domain.wire.ids import new_id
+from jobs.domain.wire.ids import new_id, time_of
 
 CLIENT_S: Final = 15.0  # a client gives up on an answer
 PACE_S: Final = 0.05  # between two jobs of a producer
@@ -20,6 +21,11 @@ AGAIN_S: Final = 0.2  # between two tries of a request
 CONFLICT: Final = 409  # a repeated enqueue whose first answer was lost
 QUEUE: Final = "drill"
 LONG, LONG_S = 13, 1.0  # of 256 jobs so many run for a second
+# of 256 jobs of a mixed load so many run for seconds, are scheduled, and fail once
+SLOW, LATER, FAILING = 8, 24, 24
+SLOW_S: Final = 3.0
+LATER_S: Final = 6.0  # from the moment of a job's id
+AGAIN: Final = "PT6S"  # after the failure
 RETRY: Final = {"max_attempts": 1000, "initial_interval": "PT0.1S", "max_interval": "PT1S"}
 
 
@@ -58,16 +64,32 @@ def body_of(job_id: str) -> dict[str, Any]:
     return {"id": job_id, "type": NOTED, "args": [job_id, seconds], "options": options}
 
 
+def mixed_body(job_id: str) -> dict[str, Any]:
+    """Return the same, but some jobs run for seconds, are scheduled, or fail once and wait."""
+    body, kind = body_of(job_id), int(job_id[-2:], 16)
+    if kind < SLOW:
+        body["args"] = [job_id, SLOW_S]
+    elif kind < SLOW + LATER:
+        due = time_of(job_id) + timedelta(seconds=LATER_S)
+        body["options"] |= {"delay_until": due.isoformat(timespec="milliseconds")}
+    elif kind < SLOW + LATER + FAILING:
+        body["args"] = [job_id, 0, 1]
+        body["options"] |= {"retry": RETRY | {"initial_interval": AGAIN, "max_interval": AGAIN}}
+    return body
+
+
 class Load:
     """Producers of several HTTP nodes. `end_window` gives what they saw."""
 
     def __init__(
-        self, nodes: dict[str, str], producers: int = 2, *, changes_node: bool = False
-    ) -> None:
+        self, nodes: dict[str, str], producers: int = 2, *, changes_node: bool = False,
+        body: Callable[[str], dict[str, Any]] = body_of,
+    ) -> None:  # fmt: skip
         """Start producers for each node, given by name and URL.
 
         `changes_node`: a producer repeats a failed request at the next node, as behind a proxy.
         """
+        self._body = body
         self._changes_node = changes_node
         self.unexpected: list[str] = []  # answers that no repetition covers
         self._nodes = nodes
@@ -133,7 +155,7 @@ class Load:
 
     def _enqueue(self, client: httpx.Client, names: list[str], job_id: str) -> None:
         tries = 1
-        while not self._try(client, self._nodes[node := names[0]], body_of(job_id)):
+        while not self._try(client, self._nodes[node := names[0]], self._body(job_id)):
             names.append(names.pop(0))
             if self._over.wait(AGAIN_S):
                 return
@@ -172,3 +194,8 @@ def runs(folder: Path) -> Counter[str]:
 def twice(counts: Counter[str], ids: Sequence[str] | set[str]) -> int:
     """Return the number of these jobs that ran more than once."""
     return sum(1 for one in ids if counts[one] > 1)
+
+
+def once(counts: Counter[str], ids: Sequence[str] | set[str]) -> int:
+    """Return the number of these jobs that ran exactly once."""
+    return sum(1 for one in ids if counts[one] == 1)

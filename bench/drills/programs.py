@@ -1,5 +1,6 @@
 """The programs of a drill: where they are, and processes that end with the drill."""
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -12,10 +13,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.faults.arena import family, send
-from ojs_project.postgres import ACCOUNT
+from ojs_project.postgres import ACCOUNT, bin_dir, check_reachable
+from ojs_project.quickstart import ROOT
 from ojs_tasks.worker.tether import tied
 
-SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+TOOLS: Final = ROOT / ".drill-tools"  # of `bench/drills/tools.sh`
+UNPACKED: Final = TOOLS / "root"  # packages that the system lacks
+SYSTEM_PATH: Final = os.pathsep.join(
+    ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin",
+     f"{UNPACKED}/usr/sbin", f"{UNPACKED}/usr/bin"]
+)  # fmt: skip
 END_S: Final = 30.0
 PACKAGES: Final = {"etcd": "etcd-server", "haproxy": "haproxy", "pgbouncer": "pgbouncer"}
 
@@ -23,7 +30,7 @@ Process = subprocess.Popen[bytes]
 
 
 class DrillError(Exception):
-    """The drill cannot go on: a program is missing, or something did not recover."""
+    """The drill cannot go on: something did not recover."""
 
 
 def find(program: str) -> str:
@@ -35,11 +42,28 @@ def find(program: str) -> str:
 
 
 def postgres_folder() -> Path:
-    """Return the folder of the newest PostgreSQL of the system. Raises DrillError."""
-    found = list(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
-    if not found:
-        raise DrillError("PostgreSQL is missing: apt-get install postgresql-15")
-    return max(found, key=lambda path: int(path.parts[-3])).parent
+    """Return the folder of the newest PostgreSQL of the system, else of the embedded one."""
+    found = Path("/usr/lib/postgresql").glob("*/bin/postgres")
+    newest = max(found, key=lambda path: int(path.parts[-3]), default=None)
+    return newest.parent if newest else bin_dir()
+
+
+def missing_program() -> str:
+    """Return which program is missing, with its package; empty: none."""
+    for program in PACKAGES:
+        try:
+            find(program)
+        except DrillError as problem:
+            return str(problem)
+    return ""
+
+
+def check_programs() -> None:
+    """Raise DrillError without a program, FolderError where the account cannot reach them."""
+    if missing := missing_program():
+        raise DrillError(missing)
+    if found := account():
+        check_reachable(found, postgres_folder(), TOOLS / "packages")
 
 
 def account() -> "pwd.struct_passwd | None":
@@ -92,7 +116,11 @@ class Programs:
     ) -> Process:  # fmt: skip
         """Start a process; call from the main thread, whose end ends the process."""
         user = as_account() if under_account else {}
-        plain = {"PATH": SYSTEM_PATH, "LANG": "C.UTF-8", "HOME": str(self.folder)}
+        libraries = UNPACKED.glob("**/lib/*-linux-gnu")
+        plain = {
+            "PATH": SYSTEM_PATH, "LANG": "C.UTF-8", "HOME": str(self.folder),
+            "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries)),
+        }  # fmt: skip
         with (self.folder / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
                 command, env=dict(environment or plain), cwd=cwd, stdin=subprocess.DEVNULL,
@@ -105,10 +133,8 @@ class Programs:
 
     def end(self, process: Process, bound_s: float = END_S) -> None:
         """Signal a process to end, and wait for its end; then kill its descendants."""
-        if process in self._running:
-            self._running.remove(process)
-        members = family(process.pid)
-        signal_all(members, signal.SIGCONT)
+        members = births(family(process.pid))
+        signal_all([*members], signal.SIGCONT)
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
             try:
@@ -116,12 +142,24 @@ class Programs:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-                signal_all(members[1:], signal.SIGKILL)
+        left = {*births([*members]).items()} & {*members.items()}
+        signal_all([pid for pid, _ in left], signal.SIGKILL)
+        if process in self._running:
+            self._running.remove(process)
 
     def stop(self) -> None:
         """End all processes, the last started first."""
         while self._running:
             self.end(self._running[-1])
+
+
+def births(pids: Sequence[int]) -> dict[int, str]:
+    """Return when each of these processes began: a later process may have the same id."""
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found[pid] = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    return found
 
 
 def signal_all(pids: Sequence[int], number: signal.Signals) -> None:

@@ -7,29 +7,41 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 from bench.drills.programs import DrillError
+from ojs_project.folder import FolderError
 
 INTERRUPTED: Final = 130  # exit status after Ctrl-C
 ENDED: Final = 2  # the drill could not go on
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(drill: Callable[[], int]) -> int:
     """Run a drill, which returns the number of missed bars; return the exit status.
 
-    SIGTERM raises SystemExit in the drill, so that it ends the processes that it started.
+    The first signal raises KeyboardInterrupt in the drill, so that it ends the processes that it
+    started. Further signals do not disturb that.
     """
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))
+    for number in SIGNALS:
+        signal.signal(number, _interrupt)
     try:
         missed = drill()
     except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
         return INTERRUPTED
-    except DrillError as problem:
+    except (DrillError, FolderError) as problem:
         print(f"the drill ended: {problem}", file=sys.stderr)
         return ENDED
     print(f"{missed} bars were missed")
     return bool(missed)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from attention.services.listing import Kept, earlier, listed, looked_at, show
 from attention.services.radius import blast_radius
 from attention.services.thresholds import Setting, Wanted
 from attention.services.words import Shown
-from console import runbooks
+from console import alerts, runbooks
 from console.actions.attention import HOURS
 from console.attention import items, wake
 from console.callers import caller_of, told
@@ -55,6 +55,7 @@ class FindingPage(PageView):
         (item,) = items(self.request, [found], self.tenant)
         return super().get_context_data(
             item=item,
+            alerts=alerts.of_finding(found.rule.id, found.severity),
             radius=None if self.tenant or found.ended_at else blast_radius(found),
             earlier=items(self.request, earlier(found, self.tenant), self.tenant),
             hours=HOURS,
@@ -80,7 +81,10 @@ class Rules(PageView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the settings; one statement."""
-        return super().get_context_data(settings=thresholds.settings(), **kwargs)
+        shown = alerts.every()
+        return super().get_context_data(
+            settings=thresholds.settings(), alerts=shown, has_manual=bool(shown[0].url), **kwargs
+        )
 
 
 class RulePage(PageView):

@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from attention.domain.rule import Subject as FindingSubject
-from console import runbooks, simulating, tasks
+from console import alerts, runbooks, simulating, tasks
 from console.access import may
 from console.callers import caller_of, told
 from console.chart import chart
@@ -79,6 +79,7 @@ class QueueDetail(PageView):
                 "since": oldest_available(name, self.tenant),
                 "chart": None if self.tenant else chart(self.request, Subject(queue=name)),
                 "objective": None if self.tenant else objective_shown(judged(name, found.config)),
+                "objective_alerts": alerts.of_objectives(),
                 "config": orjson.dumps(found.config, option=orjson.OPT_INDENT_2).decode(),
                 "fields": simulating.fields(self.request, "queue", name) or fields_of(found.config),
                 "simulate": None if self.tenant else simulating.offer(self.request),

@@ -12,17 +12,17 @@ if [ -e "$target" ]; then
     exit 1
 fi
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-pip="pip --disable-pip-version-check --no-input"
-
-# the builder has a virtualenv of its own: the image gets none of its packages
+trap 'status=$?; rm -rf "$work"; [ $status = 0 ] || rm -rf "$target"' EXIT
+trap 'exit 130' INT TERM HUP
+# the builder has a virtualenv of its own: the image gets none of its packages, and no pip
 "$python" -m venv "$work/builder"
-"$work/builder/bin/python" -m $pip install --quiet --no-compile -c "$source/requirements-dev.lock" hatchling
-"$work/builder/bin/python" -m $pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$work/wheels" "$source"
+"$python" -m venv --without-pip "$target"
+pip() { "$work/builder/bin/python" -m pip --disable-pip-version-check --no-input "$@"; }
+in_target() { pip --python "$target/bin/python" "$@"; }
 
-"$python" -m venv "$target"
+pip install --quiet --no-compile -c "$source/requirements-dev.lock" hatchling
+pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$work/wheels" "$source"
 for wheel in "$work"/wheels/*.whl; do
-    "$target/bin/python" -m $pip install --quiet -c "$source/requirements.lock" "$wheel[server,codecs]"
+    in_target install --quiet -c "$source/requirements.lock" "$wheel[server,codecs]"
 done
-"$target/bin/python" -m $pip check
-"$target/bin/python" -m $pip uninstall --quiet --yes pip setuptools
+in_target check

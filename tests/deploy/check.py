@@ -1,15 +1,17 @@
 """python -m tests.deploy.check FOLDER: let the tools in FOLDER and on the PATH check deploy/.
 
-A tool that is missing is named. The exit status is 1 if a check fails, or in CI if a tool is
-missing. `make deploy-check` gets the tools first.
+The checks run side by side. One whose tool is missing is left out, and named at the end. The exit
+status is 1 if a check fails. `make deploy-check` gets the tools first.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -40,7 +42,12 @@ class Tools:
     def __init__(self, folder: Path) -> None:
         """Look into this folder first."""
         places = [folder / part for part in ("bin", "root/usr/bin", "root/usr/sbin")]
-        self.path = os.pathsep.join([*map(str, places), os.environ["PATH"]])
+        self.path = os.pathsep.join([*map(str, places), os.environ["PATH"], "/usr/sbin"])
+        # of packages that are unpacked only
+        libraries = [*folder.glob("root/**/lib/*-linux-gnu"), *folder.glob("root/**/lib/*/systemd")]
+        self._more = {"LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries))} if libraries else {}
+        if (units := folder / "root" / "lib" / "systemd" / "system").is_dir():
+            self._more["SYSTEMD_UNIT_PATH"] = f"{units}:"  # targets that the system lacks
 
     def lacks(self, name: str) -> bool:
         """Return whether this tool is missing."""
@@ -50,7 +57,7 @@ class Tools:
         """Run a tool; returns its output on both channels. Raises Failed."""
         done = subprocess.run(
             [shutil.which(str(command[0]), path=self.path) or command[0], *command[1:]],
-            cwd=folder, env={**os.environ, "PATH": self.path}, check=False, text=True,
+            cwd=folder, env={**os.environ, "PATH": self.path, **self._more}, check=False, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         if done.returncode:
@@ -94,7 +101,7 @@ def check_systemd(tools: Tools, work: Path) -> None:
         if source.suffix in {".service", ".target"}:
             text = source.read_text()
             for name in ("gunicorn", "ojs-server"):
-                text = text.replace(f"/usr/local/lib/ojs/bin/{name}", str(program))
+                text = re.sub(rf"/usr/local/lib/ojs/(current|%i)/bin/{name}", str(program), text)
             unit = work / source.name.replace("@.", "@default.")
             unit.write_text(text)
             units.append(unit)
@@ -167,15 +174,16 @@ def check_image(tools: Tools, work: Path) -> None:
         raise Failed(f"the image's root cannot be read-only: {sorted(written)[:5]}")
 
 
+# those that take longest first
 CHECKS: Final[tuple[tuple[str, Callable[[Tools, Path], None]], ...]] = (
+    ("git", check_image),
+    ("promtool", check_prometheus),
+    ("kubectl", check_kubernetes),
     ("yamllint", check_yaml),
     ("check-jsonschema", check_compose),
-    ("kubectl", check_kubernetes),
     ("systemd-analyze", check_systemd),
     ("nginx", check_nginx),
     ("caddy", check_caddy),
-    ("promtool", check_prometheus),
-    ("git", check_image),
 )
 
 
@@ -184,25 +192,42 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def results(tools: Tools) -> Iterator[bool]:
-    """Run each check, print its result, and yield whether it may stand."""
-    for tool, check in CHECKS:
-        label = f"{check.__name__.removeprefix('check_')} ({tool})"
-        if tools.lacks(tool):
-            _say(f"MISSING  {label}")
-            yield not os.environ.get("CI")
-            continue
-        start = monotonic()
-        with tempfile.TemporaryDirectory() as work:
-            try:
-                check(tools, Path(work))
-            except Failed as problem:
-                _say(f"FAILED   {label}\n{problem}")
-                yield False
-            else:
-                _say(f"passed   {label} {monotonic() - start:.1f} s")
-                yield True
+def label(tool: str, check: Callable[[Tools, Path], None]) -> str:
+    """Return the name of a check."""
+    return f"{check.__name__.removeprefix('check_')} ({tool})"
+
+
+def result(tools: Tools, check: Callable[[Tools, Path], None]) -> tuple[str, float]:
+    """Run a check in a folder of its own; return the problem, empty if none, and the seconds."""
+    start = monotonic()
+    with tempfile.TemporaryDirectory() as work:
+        try:
+            check(tools, Path(work))
+        except Failed as problem:
+            return str(problem), monotonic() - start
+    return "", monotonic() - start
+
+
+def main(folder: Path) -> int:
+    """Run all checks; return the exit status."""
+    tools, is_good = Tools(folder), True
+    left_out = [label(tool, check) for tool, check in CHECKS if tools.lacks(tool)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        running = {
+            pool.submit(result, tools, check): label(tool, check)
+            for tool, check in CHECKS
+            if not tools.lacks(tool)
+        }
+        for one in as_completed(running):
+            problem, seconds = one.result()
+            is_good = is_good and not problem
+            _say(f"{'FAILED' if problem else 'passed'}   {running[one]} {seconds:.1f} s")
+            if problem:
+                _say(problem)
+    for name in left_out:
+        _say(f"LEFT OUT {name}: the tool is missing")
+    return not is_good
 
 
 if __name__ == "__main__":
-    sys.exit(not all([*results(Tools(Path(sys.argv[1]).resolve()))]))
+    sys.exit(main(Path(sys.argv[1]).resolve()))
