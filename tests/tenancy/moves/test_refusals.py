@@ -16,7 +16,7 @@ from jobs.domain.states import CODES, State
 from jobs.models import ApiKey, Job, Move, Queue
 from jobs.services.access.api_keys import NewKey
 from jobs.services.access.api_keys import create as create_key
-from jobs.services.cells import moving_jobs
+from jobs.services.cells import moving_jobs, remarks
 from jobs.services.cells.other_cell import OtherCell
 from jobs.services.operate import operate
 from jobs.services.operate.queues import pause
@@ -132,7 +132,7 @@ def test_an_older_new_cell_is_refused(cells: Cells) -> None:
 
 def _from_outside(cells: Cells) -> None:
     """Move from the test database, while the other cell is entered."""
-    found = [one.text for one in move.remarks.of_schema("new")]
+    found = [one.text for one in remarks.of_schema("new")]
     raise MoveRefused(found[0])
 
 
