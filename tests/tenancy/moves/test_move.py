@@ -17,7 +17,7 @@ from jobs.services.read.show import show
 from jobs.services.record.reconcile import reconcile
 from scheduling.models import CronEntry
 from tenancy.domain.errors import TenantSuspended
-from tenancy.domain.tenant import Definition, Rate, TenantLimits
+from tenancy.domain.tenant import Definition, Rate, Standing, TenantLimits
 from tenancy.models import Tenant
 from tenancy.services import tenants
 from tests.factories import JobFactory
@@ -200,7 +200,7 @@ def test_producers_learn_where_the_tenant_is(cells: Cells) -> None:
 
 def test_a_suspended_tenant_stays_suspended(cells: Cells) -> None:
     acme()
-    tenants.set_standing(TENANT, tenants.Standing.SUSPENDED, CALLER)
+    tenants.set_standing(TENANT, Standing.SUSPENDED, CALLER)
 
     cells.move()
 
