@@ -162,7 +162,7 @@ RULES: Final = (
         _alone_cause, always(Severity.CRITICAL), _alone_remedies,
         (
             Threshold("after_s", "Seconds without a worker", 60, 5, 86_400),
-            Threshold("min_jobs", "Least waiting jobs", 1, 1, 1_000_000),
+            Threshold("min_jobs", "Minimum waiting jobs", 1, 1, 1_000_000),
         ),
         is_exact=True, radius=Radius.WAITING,
     ),
@@ -173,14 +173,14 @@ RULES: Final = (
         lambda hit: [act("Resume queue", "resume", hit.subject), _queue(hit), _waiting(hit)],
         (
             Threshold("after_s", "Seconds since the pause", 60, 0, 604_800),
-            Threshold("min_jobs", "Least waiting jobs", 1, 1, 1_000_000),
+            Threshold("min_jobs", "Minimum waiting jobs", 1, 1, 1_000_000),
         ),
         is_exact=True, radius=Radius.WAITING,
     ),
     Rule(
         "queue_full", "A bounded queue is full", Subject.QUEUE, find.queue_full,
         _full_text, _full_cause, _is_full,
-        lambda hit: [page("Change the bound", "queue", hit.subject), _waiting(hit)],
+        lambda hit: [page("Change the bound", "queue", hit.subject, anchor="configuration"), _waiting(hit)],
         (Threshold("percent", "Used part of the bound in percent", 95, 50, 100),),
         radius=Radius.WAITING,
     ),
@@ -189,7 +189,7 @@ RULES: Final = (
         _grows_text, _grows_cause, always(Severity.WARNING),
         lambda hit: [_queue(hit), page("Show workers", "workers"), _waiting(hit)],
         (
-            Threshold("min_jobs", "Least available jobs", 1_000, 10, 100_000_000),
+            Threshold("min_jobs", "Minimum available jobs", 1_000, 10, 100_000_000),
             Threshold("factor", "Times the available jobs before", 2, 2, 100),
             Threshold("window_m", "Minutes between both counts", 15, 3, 60),
         ),
@@ -202,7 +202,7 @@ RULES: Final = (
         (
             Threshold("slo_s", "Objective: seconds from available to started", 300, 1, 604_800),
             Threshold("window_m", "Minutes that are judged", 5, 1, 60),
-            Threshold("min_jobs", "Least started jobs", 10, 1, 1_000_000),
+            Threshold("min_jobs", "Minimum started jobs", 10, 1, 1_000_000),
         ),
         has_overrides=True, yields_to=(OBJECTIVE,), radius=Radius.WAITING,
     ),
@@ -216,7 +216,7 @@ RULES: Final = (
         (
             Threshold("fast_percent", "Percent of the budget used in 1 h: critical", 2, 1, 100),
             Threshold("slow_percent", "Percent of the budget used in 6 h: warning", 5, 1, 100),
-            Threshold("min_late", "Least late starts in 1 h or 6 h", 5, 1, 1_000_000),
+            Threshold("min_late", "Minimum late starts in 1 h or 6 h", 5, 1, 1_000_000),
         ),
         yields_to=(WITHOUT_WORKER, "queue_paused"), radius=Radius.WAITING,
     ),

@@ -55,7 +55,7 @@ RULES: Final = (
         "tenant_suspended", "A suspended tenant has jobs", Subject.TENANT, find.tenant_suspended,
         _suspended_text, _suspended_cause, always(Severity.WARNING),
         lambda hit: [act("Resume tenant", "tenant-resume", hit.subject), _tenant(hit)],
-        (Threshold("min_jobs", "Least waiting jobs", 1, 1, 1_000_000),),
+        (Threshold("min_jobs", "Minimum waiting jobs", 1, 1, 1_000_000),),
         app="ojs_tenancy", is_exact=True, radius=Radius.WAITING,
     ),
     Rule(

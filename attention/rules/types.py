@@ -31,7 +31,7 @@ def _error_text(hit: Hit) -> str:
 def _error_cause(hit: Hit) -> str:
     past = hit.facts["past_percent"]
     before = (
-        "The type has no earlier attempts to compare with."
+        "The type has no past of three hours to compare with."
         if past is None
         else f"Usually {past} % fail."
     )
@@ -111,8 +111,8 @@ RULES: Final = (
         _error_text, _error_cause, _fails_mostly, _failing,
         (
             Threshold("window_m", "Minutes that are judged", 5, 1, 60),
-            Threshold("min_failed", "Least failed attempts", 10, 1, 1_000_000),
-            Threshold("min_percent", "Least error rate in percent", 10, 1, 100),
+            Threshold("min_failed", "Minimum failed attempts", 10, 1, 1_000_000),
+            Threshold("min_percent", "Minimum error rate in percent", 10, 1, 100),
             Threshold("factor", "Times the usual error rate", 3, 2, 100),
             Threshold("new_percent", "Error rate of a type without a past, in percent", 50, 1, 100),
         ),
@@ -122,7 +122,7 @@ RULES: Final = (
         "dead_letters", "Many jobs of a type are discarded", Subject.TYPE, find.dead_letters,
         _dead_text, _dead_cause, _are_many, _dead_remedies,
         (
-            Threshold("min_jobs", "Least discarded jobs within an hour", 20, 1, 1_000_000),
+            Threshold("min_jobs", "Minimum discarded jobs within an hour", 20, 1, 1_000_000),
             Threshold("factor", "Times a busy hour of the last week", 3, 2, 100),
             Threshold(
                 "new_percent", "Discarded jobs of a type without a past, in percent", 10, 1, 100
@@ -134,9 +134,9 @@ RULES: Final = (
         "job_slow", "Jobs run beyond their usual time", Subject.TYPE, find.job_slow,
         _slow_text, _slow_cause, lambda _: Severity.WARNING, _slow_remedies,
         (
-            Threshold("min_s", "Least run time in seconds", 60, 1, 604_800),
+            Threshold("min_s", "Minimum run time in seconds", 60, 1, 604_800),
             Threshold("factor", "Times the usual run time", 10, 2, 1_000),
-            Threshold("min_completed", "Least completed jobs of the type", 20, 1, 1_000_000),
+            Threshold("min_completed", "Minimum completed jobs of the type", 20, 1, 1_000_000),
         ),
         radius=Radius.ACTIVE,
     ),

@@ -72,7 +72,7 @@ RULES: Final = (
         _canary_remedies,
         (
             Threshold("window_m", "Minutes that are judged", 30, 1, 1_440),
-            Threshold("min_attempts", "Least attempts of each version", 20, 1, 1_000_000),
+            Threshold("min_attempts", "Minimum attempts of each version", 20, 1, 1_000_000),
             Threshold("points", "Difference in percentage points", 5, 1, 100),
         ),
         app="ojs_versioning", radius=Radius.FAILED,

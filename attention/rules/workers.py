@@ -70,7 +70,7 @@ RULES: Final = (
         lambda _: [page("Show workers", "workers", ended="1")],
         (
             Threshold("percent", "Part of the workers in percent", 50, 10, 100),
-            Threshold("min_workers", "Least usual number of workers", 2, 1, 10_000),
+            Threshold("min_workers", "Minimum usual number of workers", 2, 1, 10_000),
         ),
         is_exact=True,
     ),

@@ -1,9 +1,9 @@
 -- shared_failed: count the values that failed attempts share, against completed attempts of the same
--- type or queue. Reads the latest 2,000 failed attempts and the latest 20,000 events.
+-- type or queue. Reads the latest 20,000 failed attempts and the latest 20,000 events.
 WITH hit AS MATERIALIZED (
     SELECT e.job_id, e.type, e.queue, e.tenant, e.worker_id
       FROM (SELECT x.job_id, x.type, x.queue, x.tenant, x.worker_id FROM ojs_event AS x
-             WHERE x.kind = 5 ORDER BY x.stamp DESC, x.seq DESC LIMIT 2000) AS e
+             WHERE x.kind = 5 ORDER BY x.stamp DESC, x.seq DESC LIMIT 20000) AS e
      WHERE (%(type)s::text IS NULL OR e.type = %(type)s::text)
        AND (%(queue)s::text IS NULL OR e.queue = %(queue)s::text)
      LIMIT 1000

@@ -66,6 +66,24 @@ def test_a_type_without_a_past_is_found_only_if_most_attempts_fail() -> None:
     assert one.hit.facts["past_percent"] is None
 
 
+def test_an_hour_of_the_same_incident_is_no_past() -> None:
+    an_hour(1, completed=27, failed=73)
+    attempts(good=27, bad=73)
+
+    (one,) = found("error_rate")
+
+    assert one.hit.facts["past_percent"] is None
+
+
+def test_a_short_past_is_compared_with_nevertheless() -> None:
+    an_hour(1, completed=98, failed=2)
+    attempts(good=80, bad=20)
+
+    (one,) = found("error_rate")
+
+    assert one.hit.facts["past_percent"] == 2
+
+
 def test_few_failures_are_calm() -> None:
     for hour in range(1, 30):
         an_hour(hour, completed=100, failed=0)

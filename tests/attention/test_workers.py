@@ -69,6 +69,19 @@ def test_a_deployment_that_replaces_workers_is_calm() -> None:
     assert found("workers_gone") == []
 
 
+def test_only_the_workers_that_are_missing_count() -> None:
+    fleet(9, name="old")
+    fleet(10, minutes=20, name="new")
+    Worker.objects.filter(id__startswith="old").update(last_heartbeat_at=ago(25 * MINUTE_MS))
+    Worker.objects.filter(id__in=[f"new{n}" for n in range(7)]).update(
+        last_heartbeat_at=ago(3 * MINUTE_MS)
+    )
+
+    (one,) = found("workers_gone")
+
+    assert (one.hit.facts["usual"] - one.hit.facts["live"], one.hit.facts["died"]) == (7, 7)
+
+
 def test_a_single_worker_or_half_of_a_fleet_that_lives_is_calm() -> None:
     fleet(1, name="only")
     die("only0")

@@ -1,6 +1,7 @@
 -- error_rate: find types whose attempts fail more often than in the same type's past.
 -- The past is the median of its hours in the last week and of this hour before the window. Hours since
--- the start of an open finding are not part of it. Without a past, `new_percent` is the limit.
+-- the start of an open finding are not part of it. Without a past, `new_percent` is the limit. A past of
+-- less than three hours may be part of the same incident: it cannot raise the limit over `new_percent`.
 -- `since` is the first minute after the last minute below half of the limit, within two hours.
 WITH recent AS MATERIALIZED (
     SELECT p.type, sum(p.failed)::bigint AS failed, sum(p.failed + p.completed)::bigint AS ended,
@@ -28,7 +29,8 @@ WITH recent AS MATERIALIZED (
                             AND p.type = k.type OFFSET 0) AS x
      GROUP BY 1, 2 HAVING sum(x.failed + x.completed) > 0
 ), past AS MATERIALIZED (
-    SELECT h.type, percentile_cont(0.5) WITHIN GROUP (ORDER BY h.failed / h.ended) AS rate
+    SELECT h.type, percentile_cont(0.5) WITHIN GROUP (ORDER BY h.failed / h.ended) AS rate,
+           count(*) < 3 AS is_short
       FROM (SELECT k.type, n.hour, sum(x.failed)::float8 AS failed,
                    sum(x.failed + x.completed)::float8 AS ended
               FROM known AS k
@@ -49,11 +51,15 @@ WITH recent AS MATERIALIZED (
              GROUP BY 1) AS h
      WHERE h.ended > 0 GROUP BY 1
 ), spike AS MATERIALIZED (
-    SELECT k.type, k.failed, k.ended, k.queues, p.rate AS past, l.low
+    SELECT k.type, k.failed, k.ended, k.queues, CASE WHEN l.low < l.usual THEN NULL ELSE p.rate END AS past,
+           l.low
       FROM known AS k LEFT JOIN past AS p USING (type)
-     CROSS JOIN LATERAL (SELECT CASE WHEN p.rate IS NULL THEN %(new_percent)s::int / 100.0
-                                     ELSE greatest(%(min_percent)s::int / 100.0,
-                                                   %(factor)s::int * p.rate) END::float8 AS low) AS l
+     CROSS JOIN LATERAL (SELECT greatest(%(min_percent)s::int / 100.0,
+                                         %(factor)s::int * p.rate)::float8 AS usual,
+                                %(new_percent)s::int / 100.0::float8 AS young) AS x
+     CROSS JOIN LATERAL (SELECT x.usual, CASE WHEN p.rate IS NULL THEN x.young
+                                              WHEN p.is_short THEN least(x.young, x.usual)
+                                              ELSE x.usual END AS low) AS l
      WHERE k.failed >= l.low * k.ended
 ), latest AS MATERIALIZED (
     SELECT e.type, e.tenant, coalesce(e.data #>> '{error,type}', e.data #>> '{error,code}') AS error,

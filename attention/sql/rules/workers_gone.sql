@@ -1,6 +1,7 @@
 -- workers_gone: compare the live workers with the usual number of the last hour: the 90th percentile of
 -- its minutes with workers. A deployment replaces workers, so their number stays. Workers that stopped
 -- in order are no finding unless as many jobs wait: an autoscaler stops workers that have no work.
+-- Of the workers that ended, only the latest count, as many as there are too few: others were replaced.
 -- `since` is the end of the worker with which too few were left.
 WITH worker AS MATERIALIZED (
     SELECT w.id, w.started_at, w.hostname, w.stopped_at IS NOT NULL AS is_stopped,
@@ -19,18 +20,17 @@ WITH worker AS MATERIALIZED (
                AND (w.ended_at IS NULL OR w.ended_at > now() - n * interval '1 minute')
              GROUP BY n) AS m
 ), counted AS MATERIALIZED (
-    SELECT u.workers AS usual, l.live, l.died, l.stopped, l.ended,
+    SELECT u.workers AS usual, a.live, l.died, l.stopped, l.ended,
            floor(u.workers * (100 - %(percent)s::int) / 100.0)::int AS most_left
       FROM usual AS u
+     CROSS JOIN (SELECT count(*) AS live FROM worker AS w WHERE w.ended_at IS NULL) AS a
      CROSS JOIN LATERAL (
-           SELECT count(*) FILTER (WHERE w.ended_at IS NULL) AS live,
-                  count(*) FILTER (WHERE w.ended_at > now() - interval '1 hour'
-                                         AND NOT w.is_stopped) AS died,
-                  count(*) FILTER (WHERE w.ended_at > now() - interval '1 hour'
-                                         AND w.is_stopped) AS stopped,
-                  array_agg(w.ended_at ORDER BY w.ended_at DESC)
-                      FILTER (WHERE w.ended_at > now() - interval '1 hour') AS ended
-             FROM worker AS w) AS l
+           SELECT count(*) FILTER (WHERE NOT e.is_stopped) AS died,
+                  count(*) FILTER (WHERE e.is_stopped) AS stopped,
+                  array_agg(e.ended_at ORDER BY e.ended_at DESC) AS ended
+             FROM (SELECT w.ended_at, w.is_stopped FROM worker AS w
+                    WHERE w.ended_at > now() - interval '1 hour'
+                    ORDER BY w.ended_at DESC LIMIT greatest(0, u.workers - a.live)) AS e) AS l
 ), waiting AS MATERIALIZED (
     SELECT coalesce(sum(d.jobs), 0)::bigint AS jobs FROM ojs_depth AS d WHERE d.state = 3
 )
