@@ -10,7 +10,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -61,6 +61,12 @@ class Cost:
     cpu: usage.Seconds = field(default_factory=dict)
     rates: list[float] = field(default_factory=list)
 
+    def add(self, jobs: int, rate: float, cpu: usage.Seconds) -> None:
+        """Add one slice."""
+        self.jobs += jobs
+        self.cpu = usage.total([self.cpu, cpu])
+        self.rates.append(rate)
+
     def cells(self) -> list[str]:
         """Return the figures: jobs per second, CPU microseconds per job, and these by part."""
         us = {part: seconds / max(1, self.jobs) * 1e6 for part, seconds in self.cpu.items()}
@@ -79,9 +85,10 @@ def main() -> int:
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends the started processes
     with ExitStack() as ends:
+        clients = ends.enter_context(ProcessPoolExecutor(max(NUMBERS)))
         folder = ends.enter_context(work_folder("ojs-cells-"))
         cells = [_cell(number, folder, ends) for number in range(max(NUMBERS))]
-        print(*_table(cells, options.rounds, options.seconds), sep="\n")
+        print(*_table(cells, clients, options.rounds, options.seconds), sep="\n", flush=True)
         old, new = cells[:2]
         outcome = moved(
             (old.url, old.point.key), (new.url, new.point.key), options.jobs,
@@ -104,35 +111,41 @@ def _cell(number: int, folder: Path, ends: ExitStack) -> Cell:
     return Cell(place, rig.point("", place, CLIENTS, processes=1))
 
 
-def _table(cells: Sequence[Cell], rounds: int, seconds: float) -> Iterator[str]:
+def _table(
+    cells: Sequence[Cell], clients: ProcessPoolExecutor, rounds: int, seconds: float
+) -> Iterator[str]:
     yield row(["path", "cells", "jobs/s here", "CPU, µs per job", *PARTS])
     yield row(["---", *["---:"] * (3 + len(PARTS))])
     for title, path in PATHS.items():
         costs = [Cost() for _ in NUMBERS]
         for order in rotation(len(NUMBERS), rounds):
             for n in order:
-                _slice(cells[: NUMBERS[n]], path, seconds, costs[n])
+                costs[n].add(*_slice(cells[: NUMBERS[n]], clients, path, seconds))
         for number, cost in zip(NUMBERS, costs, strict=True):
             yield row([title if number == 1 else "", str(number), *cost.cells()])
 
 
 def _slice(
-    cells: Sequence[Cell], path: Callable[[str], Callable[[], Cycle]], seconds: float, cost: Cost
-) -> None:
-    """Drive all cells at once, each with its share of the connections."""
+    cells: Sequence[Cell],
+    clients: ProcessPoolExecutor,
+    path: Callable[[str], Callable[[], Cycle]],
+    seconds: float,
+) -> tuple[int, float, usage.Seconds]:
+    """Drive all cells at once, each with its share of the connections.
+
+    Returns jobs, jobs per second and CPU seconds by part.
+    """
     share = CLIENTS // len(cells)
-    with ThreadPoolExecutor(len(cells)) as threads:
-        before = usage.total(cell.point.cpu() for cell in cells)
-        running = [
-            threads.submit(drive, cell.point.port, path(cell.point.key), share, seconds)
-            for cell in cells
-        ]
-        done = [one.result() for one in running]
-        after = usage.total(cell.point.cpu() for cell in cells)
+    before = usage.total(cell.point.cpu() for cell in cells)
+    running = [
+        clients.submit(drive, cell.point.port, path(cell.point.key), share, seconds)
+        for cell in cells
+    ]
+    done = [one.result() for one in running]
+    after = usage.total(cell.point.cpu() for cell in cells)
     jobs = sum(one.jobs for one in done)
-    cost.jobs += jobs
-    cost.cpu = usage.total([cost.cpu, joined(usage.difference(after, before))])
-    cost.rates.append(jobs / max(one.seconds for one in done))
+    spent = joined(usage.difference(after, before))
+    return jobs, jobs / max(one.seconds for one in done), spent
 
 
 def _moved(outcome: Outcome) -> Iterator[str]:

@@ -8,11 +8,14 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connections
 
+from durable.models import Signal
+from federation.models import Doubt, FederationKey
 from jobs import queries
 from jobs.database import alias
 from jobs.domain.access.caller import SYSTEM, Caller
 from jobs.domain.errors import Conflict, NotFound
 from jobs.domain.states import CODES, State
+from jobs.domain.wire.ids import new_id
 from jobs.models import ApiKey, Job, Move, Queue
 from jobs.services.access.api_keys import NewKey
 from jobs.services.access.api_keys import create as create_key
@@ -29,6 +32,9 @@ from tenancy.services import move, tenants
 from tests.factories import JobFactory
 from tests.scheduling.conftest import registered
 from tests.tenancy.moves.cells import CALLER, TENANT, Cells, Killed, acme, run_all
+from webhooks.models import Subscription
+from workflows.domain.kinds import KIND_CODES, FlowState, Kind
+from workflows.models import Workflow
 
 
 def test_an_unknown_tenant_is_refused(cells: Cells) -> None:
@@ -130,6 +136,58 @@ def test_an_older_new_cell_is_refused(cells: Cells, other_url: str) -> None:
             newer.execute("ALTER TABLE ojs_replay_gone RENAME TO ojs_replay")
 
 
+def test_data_of_extensions_that_cannot_move_is_an_obstacle(cells: Cells) -> None:
+    made = acme().id
+    Signal.objects.create(job_id=made, name="go", payload="1", sender="test")
+    Workflow.objects.create(
+        id=new_id(), root_id=new_id(), depth=1, kind=KIND_CODES[Kind.CHAIN], name="nightly",
+        state=FlowState.RUNNING, tenant=TENANT, caller={}, callbacks=[], members=1, slots=0, open=1,
+    )  # fmt: skip
+    Doubt.objects.create(tenant=TENANT, federation_id=new_id(), region="eu", job_id=made)
+
+    found = move.preview(cells.wanted()).obstacles
+
+    assert sorted(found) == [
+        "1 jobs are in doubt: wait until their regions have answered",
+        "1 jobs have signals that no step has taken: let them run or cancel them",
+        "1 workflows have not ended: wait for them or cancel them",
+    ]
+
+
+def test_a_cell_that_replicates_is_refused(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
+    acme()
+    monkeypatch.setattr(
+        "federation.services.replication.moves.replication_config", lambda: "a configuration"
+    )
+
+    assert move.preview(cells.wanted()).obstacles == [
+        "the old cell replicates its jobs: copies would name the wrong region",
+        "the new cell replicates its jobs: copies would name the wrong region",
+    ]
+
+
+def test_webhook_subscriptions_and_a_replaced_configuration_are_named(cells: Cells) -> None:
+    acme()
+    Subscription.objects.create(id="w", url="https://x.example", secret=b"", tenant=TENANT)
+    with cells.other.inside():
+        tenants.put(TENANT, Definition(), CALLER)
+
+    assert cells.move().notes == [
+        "1 webhook subscriptions stay: make them in the new cell before the move",
+        "the configuration of the tenant in the new cell is replaced",
+    ]
+
+
+def test_federation_ids_find_their_jobs_in_the_new_cell(cells: Cells) -> None:
+    made, name = acme().id, new_id()
+    FederationKey.objects.create(tenant=TENANT, federation_id=name, job_id=made)
+
+    cells.move()
+
+    with cells.other.inside():
+        assert str(FederationKey.objects.get(federation_id=name).job_id) == made
+
+
 # --- active jobs ----------------------------------------------------------------------------------
 
 
@@ -215,6 +273,18 @@ def test_both_cells_refuse_new_jobs_with_the_time_of_a_retry(halfway: Cells) -> 
             acme()
         assert refused.value.headers == {"Retry-After": "5"}
         assert run_all() == []
+
+
+def test_a_job_that_got_a_signal_meanwhile_stops_the_move(halfway: Cells) -> None:
+    left = Job.objects.get(tenant=TENANT)
+    Signal.objects.create(job_id=left.pk, name="go", payload="1", sender="test")
+
+    with pytest.raises(Conflict, match=f"job {left.pk} has a signal"):
+        halfway.move()
+
+    cancel(str(left.pk))
+    halfway.move()
+    assert set(halfway.states()[0].values()) == {"cancelled"}
 
 
 def test_a_move_to_a_third_cell_is_refused_until_the_first_is_complete(
