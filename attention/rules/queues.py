@@ -180,7 +180,9 @@ RULES: Final = (
     Rule(
         "queue_full", "A bounded queue is full", Subject.QUEUE, find.queue_full,
         _full_text, _full_cause, _is_full,
-        lambda hit: [page("Change the bound", "queue", hit.subject, anchor="configuration"), _waiting(hit)],
+        lambda hit: [
+            page("Change the bound", "queue", hit.subject, anchor="configuration"), _waiting(hit),
+        ],
         (Threshold("percent", "Used part of the bound in percent", 95, 50, 100),),
         radius=Radius.WAITING,
     ),
