@@ -34,6 +34,7 @@ KEPT: Final = "PT20M"  # after which ended jobs are removed
 KNOWN_S: Final = 300.0  # after which a stored job is looked for a last time
 SAMPLED_S: Final = 60.0
 FAULT_S: Final = 60.0  # between two faults
+DRAIN_S: Final = 110.0  # for the jobs that are left; less than the patience of the load
 GROWS: Final = 1.15  # the memory of the last quarter relative to the second
 LINES: Final = 12  # samples that are printed
 PRESENT = "SELECT id::text FROM ojs_job WHERE id = ANY (%s::uuid[])"
@@ -69,6 +70,7 @@ class Soak:
     findings: list[Finding] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
     stored: int = 0
+    drained_until: float = 0.0
 
     def run(self, seconds: float, seed: int) -> None:
         """Sample each minute, and inject a fault each minute."""
@@ -117,15 +119,18 @@ class Soak:
         return ids
 
     def _is_drained(self) -> bool:
-        if self.arena.rows(LIVE)[0][0]:
+        is_late = time.monotonic() > self.drained_until
+        if self.arena.rows(LIVE)[0][0] and not is_late:
             return False
         self.mix.stop()
+        self.probe.stop()
         return True
 
     def judged(self) -> Iterator[Judgement]:
         """End the load, and yield the facts and the promises."""
         self.mix.end_producers()
-        self.probe.stop()
+        self.probe.end_producer()
+        self.drained_until = time.monotonic() + DRAIN_S
         self.load.stop(self._is_drained)
         self._look_for(set(self.load.journal.stored))
         journal = self.load.journal

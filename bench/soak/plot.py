@@ -8,7 +8,7 @@ from bench.scale.picture import BOTTOM, HEAD, LEFT, RIGHT, STYLE, TOP
 from bench.soak.watch import Sample
 
 COLUMNS = 2
-NAMES_Y, NAME_WIDTH = HEIGHT + 48, 150
+NAMES_Y = HEIGHT + 48
 Lines = Mapping[str, Sequence[float]]
 
 
@@ -76,7 +76,7 @@ def _panel(name: str, minutes: Sequence[float], lines: Lines) -> Iterator[str]:
             f"{minute / times[-1] * WIDTH:.1f},{up(value, scale):.1f}"
             for minute, value in zip(minutes, values, strict=True)
         )
-        x = color * NAME_WIDTH
+        x = color * WIDTH // len(lines)
         yield f'<polyline class="line" stroke="var(--c{color})" points="{points}"/>'
         yield f'<rect x="{x}" y="{NAMES_Y - 8}" width="9" height="9" fill="var(--c{color})"/>'
         yield f'<text x="{x + 13}" y="{NAMES_Y}">{escape(line)}</text>'

@@ -44,11 +44,16 @@ class Probe:
 
     def __init__(self, load: Load) -> None:
         """Start."""
+        self._full = threading.Event()  # no further job is stored
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._enqueues: list[float] = []
         self._starts: list[float] = []
         self._thread = load.start(self._run, load)
+
+    def end_producer(self) -> None:
+        """Store no further job; the jobs that are left go on."""
+        self._full.set()
 
     def stop(self) -> None:
         """End after the current job."""
@@ -64,7 +69,7 @@ class Probe:
 
     def _run(self, load: Load) -> None:
         client = load.client()
-        while not self._over.wait(PAUSE_S):
+        while not self._full.is_set() and not self._over.wait(PAUSE_S):
             began = time.monotonic()
             client.enqueue(PROBED)
             stored = time.monotonic()
@@ -77,6 +82,9 @@ class Probe:
             with self._lock:
                 self._enqueues.append((stored - began) * 1e3)
                 self._starts.append((found - began) * 1e3)
+        while not self._over.wait(PAUSE_S):  # jobs that outages left behind
+            for job_id in client.fetch(PROBED, "probe", 1):
+                client.ack(job_id, "probe")
 
 
 def middle_and_p99(values: Sequence[float]) -> tuple[float, float]:
