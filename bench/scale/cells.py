@@ -79,9 +79,9 @@ class Cost:
 def main() -> int:
     """Measure, and print two tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.scale.cells", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=3.0, help="length of one slice")
-    parser.add_argument("--rounds", type=int, default=5, help="slices of each number of cells")
-    parser.add_argument("--jobs", type=int, default=20_000, help="that wait when the tenant moves")
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of one slice")
+    parser.add_argument("--rounds", type=int, default=4, help="slices of each number of cells")
+    parser.add_argument("--jobs", type=int, default=10_000, help="that wait when the tenant moves")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # ends the started processes
     with ExitStack() as ends:
