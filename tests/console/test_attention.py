@@ -142,7 +142,7 @@ def test_a_finding_appears_and_goes_by_an_event_unless_the_page_is_paused(
 ) -> None:
     page.goto(path)
     page.evaluate(TIMELESS)
-    page.wait_for_function("waking?.readyState === EventSource.OPEN && !isTurning")
+    page.wait_for_function("() => waking?.readyState === EventSource.OPEN && !isTurning")
     finding = page.locator(".finding").filter(has_text="Queue mail is paused")
 
     paused()
@@ -159,12 +159,12 @@ def test_a_finding_appears_and_goes_by_an_event_unless_the_page_is_paused(
 
 def test_a_page_out_of_sight_closes_its_stream(page: Page) -> None:
     page.goto(LIST)
-    page.wait_for_function("waking?.readyState === EventSource.OPEN")
+    page.wait_for_function("() => waking?.readyState === EventSource.OPEN")
 
     page.evaluate(HIDDEN, True)
     assert page.evaluate("waking") is None
     page.evaluate(HIDDEN, False)
-    page.wait_for_function("waking?.readyState === EventSource.OPEN")
+    page.wait_for_function("() => waking?.readyState === EventSource.OPEN")
 
 
 def test_a_queue_of_a_quiet_worker_is_mended_from_the_overview_in_two_clicks(page: Page) -> None:
