@@ -1,8 +1,8 @@
 -- moving_pack: take the next listed jobs of a tenant out of this cell, at most `size` jobs and, but
 -- for the first, `bytes` bytes: all their rows go into the list, under the number of the batch. From
 -- its commit on no claim, no operator and no loop finds these jobs here. A listed job that is active,
--- gone or followed by now is dropped from the list. Returns how many jobs were packed by state, and
--- how many listed jobs were read.
+-- gone or followed by now, or that has ended and need not move, is dropped from the list. Returns
+-- how many jobs were packed by state, and how many listed jobs were read.
 -- As in remove.sql, a new table with rows by job id must be added here, and in moving_store.sql.
 -- Locks: the narrow rows, in id order per table; then the rows of ended jobs, in id order.
 WITH listed AS MATERIALIZED (
@@ -33,7 +33,8 @@ WITH listed AS MATERIALIZED (
 ), ended AS MATERIALIZED (
     SELECT j.id FROM ojs_job AS j
      WHERE j.id = ANY (ARRAY(SELECT id FROM free)) AND j.state IS NOT NULL
-     ORDER BY j.id FOR UPDATE
+       AND (j.dead_letter OR EXISTS (SELECT 1 FROM ojs_unique AS u WHERE u.job_id = j.id))
+     ORDER BY j.id FOR UPDATE OF j
 ), gone AS (
     DELETE FROM ojs_job AS j
      WHERE j.id = ANY (ARRAY(SELECT id FROM waiting UNION ALL SELECT id FROM ended))
