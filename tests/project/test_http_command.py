@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -59,14 +60,12 @@ def url(database_url: str, store: None) -> Iterator[str]:
 @spec("contract 31.3")
 def test_slow_clients_do_not_stop_the_server(url: str, begun: bytes) -> None:
     place = ("127.0.0.1", int(url.rpartition(":")[2]))
-    lines = [socket.create_connection(place, DEADLINE_S) for _ in range(EACH)]
-    for line in lines:
-        line.sendall(begun)
+    with ExitStack() as lines:
+        for _ in range(EACH):
+            line = socket.create_connection(place, DEADLINE_S)
+            lines.enter_context(line).sendall(begun)
 
-    for path, status in (("/livez", 200), ("/ready", 200), ("/ojs/v1/queues", 401)):
-        assert httpx.get(f"{url}{path}", timeout=DEADLINE_S).status_code == status
-    job = {"type": "a.b", "args": []}
-    assert httpx.post(f"{url}/ojs/v1/jobs", json=job, timeout=DEADLINE_S).status_code == 401
-
-    for line in lines:
-        line.close()
+        for path, status in (("/livez", 200), ("/ready", 200), ("/ojs/v1/queues", 401)):
+            assert httpx.get(f"{url}{path}", timeout=DEADLINE_S).status_code == status
+        job = {"type": "a.b", "args": []}
+        assert httpx.post(f"{url}/ojs/v1/jobs", json=job, timeout=DEADLINE_S).status_code == 401

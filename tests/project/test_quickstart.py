@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -213,15 +214,13 @@ def test_a_killed_http_worker_is_replaced_while_others_serve(running: Quickstart
 def test_slow_clients_do_not_stop_the_server(running: Quickstart) -> None:
     until(lambda: is_healthy(running), "health")
     begun = b"POST /console/login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\na="
-    lines = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(40)]
-    for line in lines:
-        line.sendall(begun)
+    with ExitStack() as lines:
+        for _ in range(40):
+            line = socket.create_connection(("127.0.0.1", running.port))
+            lines.enter_context(line).sendall(begun)
 
-    assert get(f"{running.url}/livez").status_code == 200
-    assert run_curl(running).status_code == 201
-
-    for line in lines:
-        line.close()
+        assert get(f"{running.url}/livez").status_code == 200
+        assert run_curl(running).status_code == 201
 
 
 @pytest.mark.long

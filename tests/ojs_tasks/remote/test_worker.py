@@ -14,6 +14,7 @@ from jobs.services.outcome.reap import reap_dead_workers
 from jobs.services.workers.workers import direct
 from ojs_tasks.remote.server import RemoteServer
 from ojs_tasks.server import Snapshot
+from tests.conftest import wait_until_healthy
 from tests.jobs.worker.conftest import Meeting
 from tests.ojs_tasks.remote.between import Between, Fault
 from tests.ojs_tasks.remote.conftest import Site
@@ -269,6 +270,7 @@ def test_a_worker_outlives_a_restart_of_the_server(
 
     site.restart()
     guest.let_go("through")
+    wait_until_healthy(site.url)
 
     assert ended(remote, job_id).result["said"] == "through"
     assert ended(remote, enqueue("add", 1)).attempt == 1
