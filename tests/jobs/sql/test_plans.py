@@ -671,8 +671,8 @@ def assert_reads_what_it_needs(name: str) -> None:
 
 def test_every_statement_is_measured() -> None:
     files = set(statements_in(ROOT / "jobs"))
-    # They run at a reset, an upgrade, a login, a simulation, a change of the configuration or a move
-    # of a tenant. Their reads do not grow with the jobs, except those of a move.
+    # They run at a reset, an upgrade, a login, a simulation or a change of the configuration. Their
+    # reads do not grow with the jobs, except those of a move of a tenant.
     rare = {"reset", "login_try", "lock_config_version"}
     rare |= {"wal_written", "wal_replayed"}  # they read no table
     rare |= {name for name in files if name.startswith(("schema_", "scratch_", "moving_"))}
