@@ -105,6 +105,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Plain]]] = {
         "ojs_jobs.Terms": Plain(
             "Configuration version", "Number that tells caches when to reload the configuration."
         ),
+        "ojs_jobs.Move": Plain("Moves of tenants", "The last move of each tenant between cells."),
         "ojs_attention.Look": Plain("Rule runs", "The last run of the rules of findings."),
         "ojs_tenancy.Survey": Plain("Tenant survey", "Recent activity of all tenants together."),
         "ojs_scheduling.CronTurn": Plain(

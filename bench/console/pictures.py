@@ -47,6 +47,7 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "operation": ("operations/", "tbody th a"),
     "queues": "queues/",
     "queue": ("queues/", "tbody th a"),
+    "queue_remove": "remove-queue/mail/",
     "dead_letter": "dead-letter/",
     "error_group": ("dead-letter/", "#groups tbody th a"),
     "events": "events/",
@@ -80,6 +81,7 @@ PAGES: dict[str, str | tuple[str, str]] = {
     "tenant_new": "new-tenant/",
     "tenant": ("tenants/", "tbody th a"),
     "tenant_edit": ("tenants/", "tbody th a"),
+    "tenant_remove": ("tenants/", "tbody th a"),
     "types": "types/",
     "type": ("types/", "tbody th a"),
     "versions": "versions/",
@@ -98,7 +100,7 @@ PAGES: dict[str, str | tuple[str, str]] = {
 # relative path from the page behind the link
 BEHIND = {"job_retry": "retry/", "job_clone": "clone/", "job_arguments": "arguments/",
           "job_decode": "decode/",
-          "cron_edit": "edit/", "pool_edit": "edit/", "tenant_edit": "edit/",
+          "cron_edit": "edit/", "pool_edit": "edit/", "tenant_edit": "edit/", "tenant_remove": "remove/",
           "version_removal": "removal/", "version_touched": "touched/",
           "rules_edit": "rules/"}  # fmt: skip
 PRIVATE = """([pattern, host]) => {

@@ -34,6 +34,7 @@ STATE: Final = {
         ojs_api_key ojs_staff ojs_login_window
         """,
     "a state that operators switch for a time": "ojs_maintenance ojs_attention_mute",
+    "moves of tenants between cells": "ojs_move ojs_moving_job",
     "the logs themselves, and operations": """
         ojs_audit ojs_config_change ojs_undo ojs_undo_job ojs_console_operation
         ojs_console_export_part
@@ -55,6 +56,10 @@ EXEMPT: Final = {
     "scheduling.services.cron_run._store_slots": "an overlap slot",
     "tenancy.queries.create": "a tenant that a job makes has the defaults",
     "tenancy.services.tenants._apply": "the copy of the settings; the change is recorded",
+    **{
+        f"tenancy.services.move.{name}": "the row of a move; what it changes is recorded"
+        for name in ("_begin", "_advance", "_arrive", "_depart", "_turn_away", "_give_up")
+    },
     "webhooks.queries.record": "results of deliveries; the server switches off what never arrives",
     "webhooks.services.subscriptions._begin_reading": "the position of the relay",
     "webhooks.services.subscriptions.rotate": "a secret",
