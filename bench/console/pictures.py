@@ -100,7 +100,8 @@ PAGES: dict[str, str | tuple[str, str]] = {
 # relative path from the page behind the link
 BEHIND = {"job_retry": "retry/", "job_clone": "clone/", "job_arguments": "arguments/",
           "job_decode": "decode/",
-          "cron_edit": "edit/", "pool_edit": "edit/", "tenant_edit": "edit/", "tenant_remove": "remove/",
+          "cron_edit": "edit/", "pool_edit": "edit/", "tenant_edit": "edit/",
+          "tenant_remove": "remove/",
           "version_removal": "removal/", "version_touched": "touched/",
           "rules_edit": "rules/"}  # fmt: skip
 PRIVATE = """([pattern, host]) => {
