@@ -51,8 +51,8 @@ WITH recent AS MATERIALIZED (
              GROUP BY 1) AS h
      WHERE h.ended > 0 GROUP BY 1
 ), spike AS MATERIALIZED (
-    SELECT k.type, k.failed, k.ended, k.queues, CASE WHEN l.low < l.usual THEN NULL ELSE p.rate END AS past,
-           l.low
+    SELECT k.type, k.failed, k.ended, k.queues, l.low,
+           CASE WHEN l.low < l.usual THEN NULL ELSE p.rate END AS past
       FROM known AS k LEFT JOIN past AS p USING (type)
      CROSS JOIN LATERAL (SELECT greatest(%(min_percent)s::int / 100.0,
                                          %(factor)s::int * p.rate)::float8 AS usual,

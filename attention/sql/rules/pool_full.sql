@@ -1,6 +1,6 @@
--- pool_full: find pools that were lately at their limit of active jobs while jobs waited, and whose queues
--- had waiting jobs in each of the last `after_m` minutes. A limit that is reached for a short time is
--- usual. Pools of the settings have no stored queues, so their waiting jobs are unknown.
+-- pool_full: find pools that were lately at their limit of active jobs while jobs waited, and whose
+-- queues had waiting jobs in each of the last `after_m` minutes. A limit that is reached for a short
+-- time is usual. Pools of the settings have no stored queues, so their waiting jobs are unknown.
 SELECT o.pool, NULL::text, s.since, coalesce(d.jobs, 0)::bigint, 0,
        jsonb_build_object('concurrency', p.concurrency)::text
   FROM ojs_pool_overload AS o

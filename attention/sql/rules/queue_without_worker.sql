@@ -1,7 +1,7 @@
 -- queue_without_worker: find queues with available jobs that no live worker takes. A worker that names
--- no queues takes any. A worker that only fetches is live while it gets jobs, and while it has a lease on
--- one; at most 1,000 such leases are read, and 5,000 lanes. `since` is the latest of three times: the oldest job became available, a worker of the queue
--- was last alive, a job started.
+-- no queues takes any. A worker that only fetches is live while it gets jobs, and while it has a lease
+-- on one; at most 1,000 such leases are read, and 5,000 lanes. `since` is the latest of three times: the
+-- oldest job became available, a worker of the queue was last alive, a job started.
 WITH waiting AS MATERIALIZED (
     SELECT d.queue, d.jobs FROM ojs_depth AS d
      WHERE d.state = 3 AND d.jobs >= %(min_jobs)s::bigint
