@@ -1,7 +1,7 @@
 -- workflow_waits: find running workflows of which no step began or ended for long, by name and tenant.
 -- A step that is scheduled for later is no finding. A running step is one beyond `factor` times the
--- usual time of its type; without completed jobs, four times `after_m` is usual. Reads the steps of the oldest
--- 200 running workflows, at most 500 steps each.
+-- usual time of its type; without completed jobs, four times `after_m` is usual. Reads the steps of
+-- the oldest 200 running workflows, at most 500 steps each.
 WITH old AS MATERIALIZED (
     SELECT w.id, w.name, w.tenant, w.kind, coalesce(w.started_at, w.created_at) AS began
       FROM ojs_workflow AS w
