@@ -9,8 +9,8 @@ from tests.conftest import ROOT
 
 SQL = ROOT / "jobs" / "sql"
 PARTS = SQL / "undo" / "parts"
-# statements that change jobs for workers, loops, clients and extensions, but for no operator; and
-# those of a move of a tenant, which a move in the other direction takes back
+# statements that change jobs for workers, loops, clients and extensions, but for no operator.
+# A move of a tenant is taken back by a move in the other direction
 OTHERS = {
     "activate", "bury", "complete", "discard", "drop", "enqueue", "expire_results", "fail",
     "postpone", "promote", "requeue", "reroute", "scratch_open", "suspend", "forget",
