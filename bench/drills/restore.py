@@ -2,9 +2,8 @@
 
 A base backup and the archive of the WAL are made while producers and a worker are busy. Then the
 database is lost. PostgreSQL's own tools restore it to a moment before that, at which jobs were
-active, scheduled and retryable. The drill prints what was in flight, what became of these jobs,
-which jobs were lost, and which ran twice for which reason. Returns 1 if a bar was missed. See
-docs/operations.md, Backup and recovery.
+active, scheduled and retryable. The drill prints these jobs by state,
+the state that each has after the restore, and the jobs that are lost or run twice.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Say what keeps a tenant from moving, and what does not move with it."""
+"""List the obstacles of a move of a tenant, and the data that stays in the old cell."""
 
 from collections.abc import Iterator
 from typing import Final
