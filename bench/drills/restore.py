@@ -3,7 +3,8 @@
 A base backup and the archive of the WAL are made while producers and a worker are busy. Then the
 database is lost. PostgreSQL's own tools restore it to a moment before that, at which jobs were
 active, scheduled and retryable. The drill prints these jobs by state,
-the state that each has after the restore, and the jobs that are lost or run twice.
+the state that each has after the restore, and the jobs that are lost or run twice, with the reason.
+Returns 1 if a bar was missed. See docs/operations.md, Backup and recovery.
 """
 
 import argparse
