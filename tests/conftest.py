@@ -18,6 +18,7 @@ import httpx
 import psycopg
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test.utils import override_settings, setup_databases, teardown_databases
 from pytest_django.plugin import DjangoDbBlocker
@@ -26,6 +27,7 @@ from jobs import queries, trouble
 from jobs.extensions import tables
 from jobs.services.upkeep.reset import clear_caches, persist
 from tests.browser import VARIABLE
+from tests.migrated import Migrated
 from tests.processes import kill_family, until
 
 if TYPE_CHECKING:
@@ -158,10 +160,17 @@ def _was_ended(raw: Any) -> bool:
 
 
 @pytest.fixture(scope="session")
+def migrated(testrun_uid: str) -> Migrated:
+    """Return the database of the run from which the others are copied."""
+    return Migrated(f"ojs_migrated_{testrun_uid[:8]}")
+
+
+@pytest.fixture(scope="session")
 def django_db_setup(
     django_test_environment: None,
     django_db_modify_db_settings: None,
     django_db_blocker: DjangoDbBlocker,
+    migrated: Migrated,
 ) -> Iterator[None]:
     """Make this worker's database always, not only when a test carries pytest-django's mark.
 
@@ -172,15 +181,17 @@ def django_db_setup(
     # replace the setting, never change it in place: an earlier test without a database may have
     # read it
     with override_settings(OJS={**settings.OJS, "GATHER_ENQUEUES": False}):
-        with django_db_blocker.unblock():
+        with django_db_blocker.unblock(), migrated.named() as template:
+            connection.settings_dict["TEST"]["TEMPLATE"] = template
             made = setup_databases(verbosity=0, interactive=False)
         yield
         asyncio._set_running_loop(None)  # a browser that ended after a test without one leaves it
         with django_db_blocker.unblock():
-            for connection, name, _ in made:
+            for one, name, _ in made:
                 _dropped.append(name)
-                end_sessions(connection)
+                end_sessions(one)
             teardown_databases(made, verbosity=0)
+            migrated.drop()
 
 
 def end_sessions(connection: BaseDatabaseWrapper) -> None:

@@ -1,7 +1,6 @@
-"""Two cells: the test database is the old cell, a copy of it the new cell."""
+"""Two cells: the test database is the old cell, another copy of the migrated one the new cell."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 import psycopg
 import pytest
@@ -10,27 +9,20 @@ from django.db import connection
 from jobs.models import ApiKey
 from jobs.services.cells.other_cell import OtherCell
 from tests.conftest import empty
-from tests.processes import until
+from tests.migrated import Migrated
 from tests.tenancy.moves.cells import Cells
 
 
 @pytest.fixture(scope="session")
-def other_url(django_db_setup: None, database_url: str) -> Iterator[str]:
+def other_url(django_db_setup: None, migrated: Migrated) -> Iterator[str]:
     """Return the URL of another database with the same tables."""
     facts = connection.settings_dict
     name = f"{facts['NAME']}_cell"
-    connection.close()
     with psycopg.connect(
         host=facts["HOST"], user=facts["USER"], dbname="postgres", autocommit=True
     ) as admin:
-
-        def is_made() -> bool:
-            with suppress(psycopg.errors.ObjectInUse):  # a server of an earlier test is ending
-                admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{facts["NAME"]}"')
-                return True
-            return False
-
-        until(is_made, "the database of the new cell")
+        with migrated.named() as template:
+            admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         yield f"postgresql://{facts['USER']}@/{name}?host={facts['HOST']}"
         admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
