@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from attention.domain.rule import span
 from jobs.domain.record.objective import Window
+from jobs.domain.wire.durations import in_words
 from jobs.services.record.objectives import Judged
 
 NAMES: Final = {3_600: "1 hour", 21_600: "6 hours", 259_200: "3 days", 2_592_000: "30 days"}
@@ -41,7 +41,7 @@ def objective_shown(judged: Judged | None) -> Shown | None:
     left = judged.budget_left
     return Shown(
         f"{judged.objective.percent:g} %",
-        span(judged.objective.start_within_ms),
+        in_words(judged.objective.start_within_ms),
         NO_STARTS if left is None else f"{left * 100:.0f} %",
         left is not None and left < 0,
         tuple(_row(one, judged) for one in judged.windows),

@@ -7,10 +7,11 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from jobs.domain.wire.durations import in_words
+
 SECOND = timedelta(seconds=1)
 NOTHING = "\N{EN DASH}"
-MS, MINUTE, HOUR, DAY = 1000, 60, 3600, 86_400
-UNITS = ((DAY, "d", HOUR, "h"), (HOUR, "h", MINUTE, "min"), (MINUTE, "min", 1, "s"))
+MS = 1000
 
 
 def clock(at: datetime | None) -> SafeString | str:
@@ -67,15 +68,4 @@ def _distance(duration: timedelta) -> str:
 
 def span(ms: float | None) -> str:
     """Show a duration in its two largest units."""
-    if ms is None:
-        return NOTHING
-    if ms < MS:
-        return f"{ms:.0f} ms"
-    seconds = ms / MS
-    if seconds < MINUTE:
-        return f"{seconds:.3g} s"
-    for unit, name, part, part_name in UNITS:
-        if seconds >= unit:
-            rest = int(seconds % unit // part)
-            return f"{seconds // unit:.0f} {name}" + f" {rest} {part_name}" * bool(rest)
-    raise AssertionError(ms)
+    return NOTHING if ms is None else in_words(ms)

@@ -138,19 +138,3 @@ def number(count: int, noun: str) -> str:
     """Return a count with its noun: `1 job`, `1,200 jobs`."""
     plural = noun[:-1] + "ies" if noun.endswith("y") else f"{noun}s"
     return f"{count:,} {noun if count == 1 else plural}"
-
-
-def span(ms: float) -> str:
-    """Return a duration in one or two units: `850 ms`, `12 s`, `4 min`, `2 h 5 min`, `3 days`."""
-    seconds = round(ms / 1000)
-    if ms < 1_000:  # noqa: PLR2004 - a second
-        return f"{round(ms)} ms"
-    if seconds < 120:  # noqa: PLR2004 - up to two minutes
-        return f"{seconds} s"
-    minutes = seconds // 60
-    if minutes < 120:  # noqa: PLR2004 - up to two hours
-        return f"{minutes} min"
-    hours, rest = divmod(minutes, 60)
-    if hours < 48:  # noqa: PLR2004 - up to two days
-        return f"{hours} h {rest} min" if rest else f"{hours} h"
-    return f"{hours // 24} days"

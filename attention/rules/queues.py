@@ -14,9 +14,9 @@ from attention.domain.rule import (
     always,
     number,
     page,
-    span,
 )
 from attention.queries import rules as find
+from jobs.domain.wire.durations import in_words
 
 WITHOUT_WORKER: Final = "queue_without_worker"
 OBJECTIVE: Final = "queue_objective"
@@ -96,8 +96,8 @@ def _grows_cause(hit: Hit) -> str:
 
 def _late_text(hit: Hit) -> str:
     return (
-        f"Jobs of queue {hit.subject} wait {span(hit.facts['wait_ms'])} until they start; "
-        f"the objective is {span(hit.facts['slo_ms'])}."
+        f"Jobs of queue {hit.subject} wait {in_words(hit.facts['wait_ms'])} until they start; "
+        f"the objective is {in_words(hit.facts['slo_ms'])}."
     )
 
 
@@ -117,7 +117,7 @@ def _burns_text(hit: Hit) -> str:
     window = "hour" if facts["is_fast"] else "6 hours"
     return (
         f"Queue {hit.subject} misses its objective: {facts['late']:,} of {facts['started']:,} "
-        f"starts of the last {window} took more than {span(facts['within_ms'])}."
+        f"starts of the last {window} took more than {in_words(facts['within_ms'])}."
     )
 
 
@@ -125,7 +125,7 @@ def _burns_cause(hit: Hit) -> str:
     facts = hit.facts
     used = 720 / facts["burn_rate"]  # of the hours in 30 days
     rate = f"{facts['burn_rate']:g} times as fast as {facts['percent']:g} % permit"
-    return f"The error budget burns {rate}: at this rate it lasts {span(used * 3_600_000)}."
+    return f"The error budget burns {rate}: at this rate it lasts {in_words(used * 3_600_000)}."
 
 
 def _burns_far(hit: Hit) -> Severity:

@@ -11,9 +11,9 @@ from attention.domain.rule import (
     act,
     always,
     page,
-    span,
 )
 from attention.queries import rules as find
+from jobs.domain.wire.durations import in_words
 
 
 def _open_text(hit: Hit) -> str:
@@ -41,7 +41,7 @@ def _region(hit: Hit) -> Remedy:
 
 def _late_text(hit: Hit) -> str:
     lag = hit.facts["lag_ms"]
-    since = f" for {span(lag)}" if lag is not None else ""
+    since = f" for {in_words(lag)}" if lag is not None else ""
     return f"Region {hit.subject} has lacked changes of this region{since}."
 
 

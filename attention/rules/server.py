@@ -12,9 +12,9 @@ from attention.domain.rule import (
     always,
     number,
     page,
-    span,
 )
 from attention.queries import rules as find
+from jobs.domain.wire.durations import in_words
 
 ALL: Final = "all"
 
@@ -58,7 +58,7 @@ RULES: Final = (
     ),
     Rule(
         "database_slow", "The database is slow", Subject.SERVER, find.database_slow,
-        lambda hit: f"The database takes {span(hit.facts['took_ms'])} for a look at all rules.",
+        lambda hit: f"The database takes {in_words(hit.facts['took_ms'])} for a look at all rules.",
         lambda _: "The host of the database is busy, or a table or an index has grown too large.",
         always(Severity.WARNING), lambda _: [page("Show the database", "system")],
         (Threshold("slow_ms", "Milliseconds for all statements", 3_000, 100, 60_000),),
@@ -66,7 +66,7 @@ RULES: Final = (
     ),
     Rule(
         "counts_late", "The counts are late", Subject.LOOP, find.counts_late,
-        lambda hit: f"All counts are {span(hit.facts['behind_ms'])} behind the jobs.",
+        lambda hit: f"All counts are {in_words(hit.facts['behind_ms'])} behind the jobs.",
         lambda _: "The loop fold does not keep up, or a long transaction holds the event record.",
         always(Severity.WARNING), lambda _: [page("Show loops", "system")],
         (Threshold("after_s", "Seconds behind", 60, 5, 86_400),), is_exact=True,

@@ -13,9 +13,9 @@ from attention.domain.rule import (
     act,
     number,
     page,
-    span,
 )
 from attention.queries import rules as find
+from jobs.domain.wire.durations import in_words
 
 HALF: Final = 50  # percent
 MANY: Final = 1_000  # jobs
@@ -79,12 +79,12 @@ def _slow_text(hit: Hit) -> str:
     what = "has run" if hit.jobs == 1 else "have run"
     return (
         f"{number(hit.jobs, 'job')} of {hit.subject} {what} far beyond the usual time, "
-        f"the longest for {span(hit.facts['longest_ms'])}."
+        f"the longest for {in_words(hit.facts['longest_ms'])}."
     )
 
 
 def _slow_cause(hit: Hit) -> str:
-    usual = f"Jobs of this type usually take {span(hit.facts['usual_ms'])}."
+    usual = f"Jobs of this type usually take {in_words(hit.facts['usual_ms'])}."
     if hit.facts["workers"] == 1:
         return f"{usual} All of them run on worker {hit.facts['worker']}."
     return f"{usual} They run on {hit.facts['workers']} workers, so the jobs wait for a resource."

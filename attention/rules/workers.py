@@ -14,15 +14,15 @@ from attention.domain.rule import (
     always,
     number,
     page,
-    span,
 )
 from attention.queries import rules as find
+from jobs.domain.wire.durations import in_words
 
 
 def _stuck_text(hit: Hit) -> str:
     return (
         f"Worker {hit.subject} makes no progress: {number(hit.jobs, 'job')} of "
-        f"{hit.facts['type']}, the latest started {span(hit.facts['last_start_ms'])} ago."
+        f"{hit.facts['type']}, the latest started {in_words(hit.facts['last_start_ms'])} ago."
     )
 
 

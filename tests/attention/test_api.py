@@ -6,6 +6,7 @@ import orjson
 import pytest
 from django.test import Client
 
+from attention.domain.rule import Severity
 from attention.models import Finding
 from attention.services.look import look
 from jobs.api.wire.media import OJS_TYPE
@@ -183,6 +184,27 @@ def test_an_event_and_a_webhook_tell_the_start_and_the_end(
     assert body["data"]["text"] == paused["text"]
     answer = Client().get("/ojs/v1/events?type=attention.*").json()
     assert [one["type"] for one in answer["events"]][:2] == ["attention.closed", "attention.opened"]
+
+
+def test_webhooks_tell_a_change_of_severity_and_of_a_mute(
+    subscribe: Subscribe, receiver: Receiver, paused: dict[str, Any]
+) -> None:
+    subscribe("attention.changed", "attention.muted", "attention.unmuted")
+    call("POST", f"/{paused['id']}/mute", {"reason": "known", "duration": "4h"})
+    call("POST", f"/{paused['id']}/unmute")
+    Finding.objects.update(severity=Severity.NOTICE)
+    look()
+    wait_until_complete()
+
+    relay()
+    send_due()
+
+    bodies = [orjson.loads(sent) for _, _, sent in receiver.requests]
+    told = {body["type"]: body["data"] for body in bodies}
+    assert told.keys() == {"attention.changed", "attention.muted", "attention.unmuted"}
+    assert {one["finding_id"] for one in told.values()} == {paused["id"]}
+    assert told["attention.muted"]["muted_until"].endswith("Z")
+    assert told["attention.changed"]["severity"] == "warning"
 
 
 def test_a_gauge_counts_open_findings(paused: dict[str, Any]) -> None:

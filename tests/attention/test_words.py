@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.test import RequestFactory
 
-from attention.domain.rule import Hit, Severity, span
+from attention.domain.rule import Hit, Severity
 from attention.rules import BY_ID, RULES
 from attention.services.words import Shown
 from console.attention import BUTTONS, items
@@ -119,14 +119,3 @@ def test_thresholds_contain_their_defaults() -> None:
     for rule in RULES:
         for one in rule.thresholds:
             assert one.low <= one.default <= one.high
-
-
-@pytest.mark.parametrize(
-    ("ms", "text"),
-    [
-        (850, "850 ms"), (12_000, "12 s"), (119_000, "119 s"), (240_000, "4 min"),
-        (7_500_000, "2 h 5 min"), (7_200_000, "2 h"), (260_000_000, "3 days"),
-    ],
-)  # fmt: skip
-def test_a_duration_is_in_units_that_read_well(ms: int, text: str) -> None:
-    assert span(ms) == text

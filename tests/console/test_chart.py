@@ -17,7 +17,6 @@ from console import chart as charts
 from console import ranges, types
 from console.marks import Subject
 from console.ranges import BY_NAME, RANGES
-from console.times import span
 from jobs.domain.access.caller import Caller
 from jobs.domain.states import State
 from jobs.models import DEFAULT_TENANT, Audit, Period, Worker
@@ -307,15 +306,6 @@ def test_the_pages_of_types_cost_the_same_for_every_range_and_number_of_jobs(
 
     assert costs() == before
     assert before == {"types": {4}, "type": {18}}
-
-
-@pytest.mark.parametrize(
-    ("ms", "text"),
-    [(0, "0 ms"), (999, "999 ms"), (1_500, "1.5 s"), (90_000, "1 min 30 s"),
-     (7_200_000, "2 h"), (93_600_000, "1 d 2 h")],
-)  # fmt: skip
-def test_durations_of_the_table_read_well(ms: float, text: str) -> None:
-    assert span(ms) == text
 
 
 def test_the_page_of_a_type_tells_runs_errors_tenants_versions_and_workers(

@@ -2,7 +2,7 @@
 
 Retry policies and `+` times of jobs take ISO 8601 alone (`parse_duration`). All other requests and
 settings also take short forms (`parse_short_duration`). Periods must be longer than 0 and may be
-named units (`parse_period`).
+named units (`parse_period`). People read them in words (`in_words`).
 """
 
 import re
@@ -29,6 +29,9 @@ SHORT_MS: Final = {
     "w": 7 * 86_400_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1,
 }  # fmt: skip
 NAMED_MS: Final = {"second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+SECOND_MS: Final = 1000
+# in seconds: a unit, and the next smaller one
+UNITS: Final = ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 SPAN_RULE: Final = "must be a duration such as PT30S or 30s"
 TOO_LONG: Final = "must be at most 100 years"
 LONGEST_MS: Final = 100 * 365 * 86_400_000
@@ -97,3 +100,15 @@ def parse_period(text: object) -> int:
     if not ms:
         raise ValueError("must be longer than nothing and at most 100 years")
     return ms
+
+
+def in_words(ms: float) -> str:
+    """Return a duration in its two largest units: `850 ms`, `1.5 s`, `4 min`, `2 h 5 min`."""
+    if ms < SECOND_MS:
+        return f"{ms:.0f} ms"
+    seconds = ms / SECOND_MS
+    for unit, name, part, part_name in UNITS:
+        if seconds >= unit:
+            rest = int(seconds % unit // part)
+            return f"{seconds // unit:.0f} {name}" + f" {rest} {part_name}" * bool(rest)
+    return f"{seconds:.3g} s"

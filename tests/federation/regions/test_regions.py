@@ -187,6 +187,7 @@ def test_spokes_go_through_the_hub_and_work_alone_without_it(rig: Rig) -> None:
     pinned = {"type": "t", "args": [], "queue": "apart", "meta": {REGION: "ap"}}
     free = {"type": "t", "args": [], "queue": "apart", "meta": {REGION_AFFINITY: "overflow"}}
     eu, ap = rig.servers["eu"], rig.servers["ap"]
+    until(lambda: breaker(rig, "us", "eu")[0] == "healthy", "notice of the hub", WAIT_S)
     rig.proxies["us", "ap"].cut()
     try:
         # us still sees ap as healthy, but cannot send a request to it directly

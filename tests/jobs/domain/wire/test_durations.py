@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.domain.wire.durations import LONGEST_MS, format_duration, parse_duration
+from jobs.domain.wire.durations import LONGEST_MS, format_duration, in_words, parse_duration
 
 SPEC = re.compile(
     r"^P(?=.)(\d+Y)?(\d+M)?(\d+W)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?$", re.ASCII
@@ -102,3 +102,15 @@ def test_parse_takes_what_the_contracts_pattern_takes(text: str) -> None:
     ms += round(float((seconds or "0_")[:-1]) * 1000)
     if ms <= LONGEST_MS and not re.search(r"\d{9}", text):
         assert parse_duration(text) == ms
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (0, "0 ms"), (999, "999 ms"), (1_500, "1.5 s"), (12_000, "12 s"), (90_000, "1 min 30 s"),
+        (240_000, "4 min"), (4_380_000, "1 h 13 min"), (7_200_000, "2 h"), (93_600_000, "1 d 2 h"),
+        (260_000_000, "3 d"),
+    ],
+)  # fmt: skip
+def test_a_duration_in_words_has_its_two_largest_units(ms: float, text: str) -> None:
+    assert in_words(ms) == text
