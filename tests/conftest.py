@@ -22,6 +22,7 @@ from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test.utils import override_settings, setup_databases, teardown_databases
 from pytest_django.plugin import DjangoDbBlocker
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from jobs import queries, trouble
 from jobs.extensions import tables
@@ -157,6 +158,23 @@ def _was_ended(raw: Any) -> bool:
     except psycopg.OperationalError:
         return True
     return bool(raw.pgconn.status == psycopg.pq.ConnStatus.BAD)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _static_files_found_once() -> Iterator[None]:
+    """Share the table of static files: each test client makes a middleware, which would find them."""
+    find = WhiteNoiseMiddleware.add_files_from_finders
+    found: dict[str, Any] = {}
+
+    def share(middleware: WhiteNoiseMiddleware) -> None:
+        if not found:
+            find(middleware)
+            found.update(middleware.files)
+        middleware.files = found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", share)
+        yield
 
 
 @pytest.fixture(scope="session")
