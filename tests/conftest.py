@@ -162,7 +162,7 @@ def _was_ended(raw: Any) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def _static_files_found_once() -> Iterator[None]:
-    """Share the table of static files: each test client makes a middleware, which would find them."""
+    """Share the table of static files: the middleware of each test client would find them anew."""
     find = WhiteNoiseMiddleware.add_files_from_finders
     found: dict[str, Any] = {}
 
