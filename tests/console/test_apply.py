@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.db import connection
 from django.http import HttpResponse
 from django.test import Client, override_settings
-from django.test.utils import CaptureQueriesContext
 from django_q.models import OrmQ, Task
 from playwright.sync_api import Page, expect
 
@@ -40,6 +38,7 @@ from tests.console.test_pages import MOST_STATEMENTS, text, url
 from tests.console.test_pools import define, form, words
 from tests.console.test_simulate import perform
 from tests.console.test_tenants import put as put_tenant
+from tests.cost import statements_of
 from tests.factories import stored
 
 expect.set_options(timeout=WAIT_MS)
@@ -508,11 +507,8 @@ def test_the_page_of_a_result_costs_a_fixed_number_of_statements(console: Client
     apply(console, page)
 
     def cost() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            text(console, page)
-        return len(captured)
+        return statements_of(lambda: text(console, page))
 
-    cost()
     before = cost()
     worked("mail", FEW, "blue")
     worked("export", FEW, "red")

@@ -5,9 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from jobs.domain.states import State
@@ -16,6 +14,7 @@ from jobs.services.operate.queues import pause
 from jobs.services.outcome.cancel import cancel
 from jobs.services.workers.heartbeat import Report, Standing, heartbeat
 from tests.concurrency import aggregate_all
+from tests.cost import statements_of
 from tests.factories import JobFactory, stored, stored_ids
 from tests.spec import spec
 
@@ -63,9 +62,7 @@ def test_a_job_is_shown_to_nobody_without_permission(store: None, operator: User
 
 def test_every_page_shows_every_state_at_a_fixed_cost(console: Client) -> None:
     def cost(name: str) -> int:
-        with CaptureQueriesContext(connection) as captured:
-            text(console, url(name))
-        return len(captured)
+        return statements_of(lambda: text(console, url(name)))
 
     def one_of_each(round_: str) -> None:
         for state in State:

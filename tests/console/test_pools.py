@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.contrib.messages import get_messages
-from django.db import connection
 from django.test import Client, override_settings
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
@@ -25,6 +23,7 @@ from scheduling.services import configuration, pools
 from tests.concurrency import aggregate_all
 from tests.console.conftest import answer
 from tests.console.test_pages import MOST_STATEMENTS, text, url
+from tests.cost import statements_of
 from tests.factories import stored
 from tests.scheduling.pools import of_tenant
 from tests.spec import spec
@@ -121,10 +120,7 @@ def test_static_pools_are_marked_and_not_changed(console: Client) -> None:
 
 def test_every_page_costs_as_much_whatever_there_is(console: Client) -> None:
     def cost(address: str) -> int:
-        text(console, address)  # the process reads its cached pools again after a change
-        with CaptureQueriesContext(connection) as captured:
-            text(console, address)
-        return len(captured)
+        return statements_of(lambda: text(console, address))
 
     pages = (url("pools"), url("pool", "mine"), url("pool_edit", "mine"), url("pool_new"))
     define()

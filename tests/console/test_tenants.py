@@ -7,9 +7,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
@@ -30,6 +28,7 @@ from tests.concurrency import aggregate_all
 from tests.console.conftest import WAIT_MS
 from tests.console.test_pages import MOST_OF_CAUSES, MOST_STATEMENTS, text, url
 from tests.console.test_pools import act, words
+from tests.cost import statements_of
 from tests.factories import JobFactory, stored
 from tests.spec import spec
 
@@ -185,10 +184,7 @@ def test_any_query_string_is_answered(console: Client, query: dict[str, str]) ->
 
 def test_every_page_costs_as_much_whatever_there_is(console: Client) -> None:
     def cost(address: str) -> int:
-        text(console, address)
-        with CaptureQueriesContext(connection) as captured:
-            text(console, address)
-        return len(captured)
+        return statements_of(lambda: text(console, address))
 
     pages = (url("tenants"), url("tenant", "blue"), url("tenant_edit", "blue"), url("tenant_new"))
     put("blue", limits=LIMITS)

@@ -3,7 +3,7 @@
 -- its commit on no claim, no operator and no loop finds these jobs here. A listed job that is active,
 -- gone or followed by now, or that has ended and need not move, is dropped from the list. Returns
 -- how many jobs were packed by state, and how many listed jobs were read.
--- As in remove.sql, a new table with rows by job id must be added here, and in moving_store.sql.
+-- It takes all rows of a job: tests/jobs/sql/test_rows_of_jobs.py lists the tables.
 -- Locks: the narrow rows, in id order per table; then the rows of ended jobs, in id order.
 WITH listed AS MATERIALIZED (
     SELECT s.n, s.job_id FROM (

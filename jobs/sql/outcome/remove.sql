@@ -1,5 +1,5 @@
 -- remove: delete ended jobs with all their rows; `states` are the states that may be removed.
--- A new table with rows by job id must be added here, and nowhere else. `pruned`: by retention. Then
+-- tests/jobs/sql/test_rows_of_jobs.py lists the tables. `pruned`: by retention. Then
 -- `archive` keeps a copy of the row, and one event stands for all jobs of a kind.
 -- Locks: the job rows, in id order; their state is the guard.
 WITH held AS MATERIALIZED (
