@@ -222,7 +222,7 @@ def test_a_queue_is_late_against_its_own_objective_since_the_first_late_minute()
 
     assert (one.hit.subject, one.hit.since) == ("q", since)
     assert one.rule.text(one.hit) == (
-        "Jobs of queue q wait 8 min until they start; the objective is 5 min."
+        "Jobs of queue q wait 8 min 20 s until they start; the objective is 5 min."
     )
     assert found("queue_late", {"q": {"slo_s": 3_600}}) == []
 
@@ -266,7 +266,7 @@ def test_a_queue_that_burns_its_budget_fast_is_critical() -> None:
         "Queue q misses its objective: 900 of 6,000 starts of the last hour took more than 30 s."
     )
     assert one.rule.cause(one.hit) == (
-        "The error budget burns 15 times as fast as 99 % permit: at this rate it lasts 2 days."
+        "The error budget burns 15 times as fast as 99 % permit: at this rate it lasts 2 d."
     )
 
 

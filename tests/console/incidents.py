@@ -312,7 +312,7 @@ INCIDENTS: Final[dict[str, Incident]] = {
         lambda: Queue.objects.get(name="q").paused_at is None,
     ),
     "queue_late": Incident(
-        _queue_is_late, "Jobs of queue q wait 8 min until they start", _raise_the_concurrency,
+        _queue_is_late, "Jobs of queue q wait 8 min 20 s until they start", _raise_the_concurrency,
         lambda: Queue.objects.get(name="q").config["concurrency"] == 50, ends=False,
     ),
     "pool_full": Incident(

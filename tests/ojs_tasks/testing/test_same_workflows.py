@@ -48,7 +48,7 @@ def handlers(no_handlers: None) -> None:
         job("flow.fail", retry=once)(fail),
         job("flow.none")(none),
         job("flow.stop")(raising(Discard("enough"))),
-        job("flow.twice", retry={"max_attempts": 3})(twice),
+        job("flow.twice", retry={"max_attempts": 3, "initial_interval": "PT1H"})(twice),
         job("flow.dont", dont_retry_for=(ValueError,))(raising(ValueError("for good"))),
         job("flow.listed", retry={"non_retryable_errors": ["KeyError"]})(raising(KeyError("one"))),
         job("flow.strange", retry=once)(object),
