@@ -87,14 +87,23 @@ def tab(browser: Browser, server: str) -> Iterator[Page]:
     """Return the one tab that all tests use in turn: a new tab takes longer than most tests."""
     context = browser.new_context(base_url=server, viewport=SIZE)
     context.set_default_timeout(WAIT_MS)
-    yield context.new_page()
+    tab = context.new_page()
+    _leave(tab)
+    yield tab
     show_loop()
     context.close()
 
 
 @pytest.fixture
-def page(tab: Page, server: str, operator: User) -> Iterator[Page]:
+def page(visitor: Page) -> Page:
     """Return a logged-in tab on the overview; the test fails at any error of a page."""
+    visitor.goto("/console/")
+    return visitor
+
+
+@pytest.fixture
+def visitor(tab: Page, server: str, operator: User) -> Iterator[Page]:
+    """Return a logged-in tab that shows no page of the console yet."""
     complaints: list[str] = []
 
     def complain(error: Exception) -> None:
@@ -107,7 +116,6 @@ def page(tab: Page, server: str, operator: User) -> Iterator[Page]:
     log_in(tab.context, server, operator)
     tab.on("pageerror", complain)
     tab.on("console", listen)
-    tab.goto("/console/")
     yield tab
     _leave(tab)
     tab.remove_listener("pageerror", complain)
@@ -126,9 +134,12 @@ def scriptless(browser: Browser, server: str, operator: User) -> Iterator[Page]:
 
 
 def _leave(tab: Page, tries: int = 5) -> None:
-    """Show an empty page, so that no page sends further requests."""
+    """Show a page without scripts, so that no page sends further requests.
+
+    It comes from the server: for a page from elsewhere Chromium starts another process.
+    """
     try:
-        tab.goto("about:blank")
+        tab.goto("/livez")
     except Error:  # another navigation interrupted this one, perhaps the one of the last try
         if not tries:
             raise

@@ -59,19 +59,19 @@ def path_of(said: Response) -> str:
 
 
 @pytest.mark.parametrize("verb", ACTS)
-def test_an_action_is_done_and_told_with_its_reason(page: Page, verb: str) -> None:
-    said = pressed(page, ACTS[verb])
+def test_an_action_is_done_and_told_with_its_reason(visitor: Page, verb: str) -> None:
+    said = pressed(visitor, ACTS[verb])
 
     assert path_of(said) == f"/console/actions/{verb}/"
-    told = page.get_by_role("status").locator("li, h1")  # a message, or a secret
+    told = visitor.get_by_role("status").locator("li, h1")  # a message, or a secret
     expect(told.first).to_be_visible()
     assert "error" not in (told.first.get_attribute("class") or ""), told.first.inner_text()
     assert Audit.objects.filter(reason=REASON).exists() is ACTS[verb].is_audited
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_form_is_taken_with_its_reason(page: Page, name: str) -> None:
-    said = pressed(page, FORMS[name])
+def test_a_form_is_taken_with_its_reason(visitor: Page, name: str) -> None:
+    said = pressed(visitor, FORMS[name])
 
     assert resolve(path_of(said).partition("?")[0]).url_name == name
     assert said.status < 400
