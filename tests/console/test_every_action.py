@@ -1,4 +1,7 @@
-"""Every action and every form of the console, pressed in Chromium by a superuser."""
+"""Every action and every form of the console, pressed in Chromium by a superuser.
+
+`make test` presses a third of them, and `test_audited.py` sends each without a browser.
+"""
 
 import re
 from collections.abc import Iterator
@@ -12,6 +15,7 @@ from jobs.models import Audit
 from tests.console.conftest import WAIT_MS, answer
 from tests.console.presses import ACTS, FORMS, REASON, Press
 from tests.console.test_access import guarded, view_of
+from tests.effort import of_each
 from webhooks.models import Attempt, Delivery, Subscription
 
 expect.set_options(timeout=WAIT_MS)
@@ -58,7 +62,8 @@ def path_of(said: Response) -> str:
     return re.sub(r"^https?://[^/]+", "", said.url)
 
 
-@pytest.mark.parametrize("verb", ACTS)
+@pytest.mark.thorough
+@pytest.mark.parametrize("verb", of_each(ACTS))
 def test_an_action_is_done_and_told_with_its_reason(visitor: Page, verb: str) -> None:
     said = pressed(visitor, ACTS[verb])
 
@@ -69,7 +74,8 @@ def test_an_action_is_done_and_told_with_its_reason(visitor: Page, verb: str) ->
     assert Audit.objects.filter(reason=REASON).exists() is ACTS[verb].is_audited
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", of_each(FORMS))
 def test_a_form_is_taken_with_its_reason(visitor: Page, name: str) -> None:
     said = pressed(visitor, FORMS[name])
 

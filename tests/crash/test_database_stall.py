@@ -11,7 +11,7 @@ from tests.crash.database_faults import PROMISE_S, SHORT, stalled
 from tests.crash.test_database_restart import REQUESTS
 from tests.processes import until
 
-pytestmark = pytest.mark.xdist_group("crash")
+pytestmark = [pytest.mark.xdist_group("crash"), pytest.mark.long]
 
 ASKED = [one for one in REQUESTS if one[1] != "/metrics"]  # it answers from memory for a while
 JOB = {"type": "crash.test", "args": []}

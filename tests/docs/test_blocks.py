@@ -32,6 +32,8 @@ pytestmark = pytest.mark.xdist_group("docs")  # they share a database, a project
 SERVERS = re.compile(r"https?://(?:(?:localhost|127\.0\.0\.1):8000|(?:jobs|us|eu)\.example\.org)")
 REGION = re.compile(r"https://(?:us|eu)\.")
 README = ROOT / "README.md"
+LONG = pytest.mark.long
+SLOW = {"celery.md", "django-tasks.md", "handlers.md", "remote.md"}  # they start many processes
 KEY_FILE = "/run/secrets/ojs-key"
 PAGES = [page.source for page in stage.pages()]
 BLOCKS = [(page, block) for page in PAGES for block in markdown.blocks(page.read_text())]
@@ -46,10 +48,14 @@ def of_class(*names: str) -> list[object]:
     ]
 
 
-def live_pages() -> list[Path]:
+def live_pages() -> list[object]:
     """Return the pages with blocks that run, and a page that has each kind of them."""
     sample = Path(__file__).parent / "sample.md"
-    return [sample, *sorted({page for page, block in BLOCKS if class_of(block).name in LIVE})]
+    pages = [sample, *sorted({page for page, block in BLOCKS if class_of(block).name in LIVE})]
+    return [
+        pytest.param(page, id=str(page.relative_to(ROOT)), marks=[LONG] * (page.name in SLOW))
+        for page in pages
+    ]
 
 
 @pytest.mark.parametrize("block", of_class("parse", "file", "append", "compile", "run", "options"))
@@ -93,7 +99,7 @@ def test_an_unknown_command_or_option_is_found(line: str) -> None:
         options.check(line)
 
 
-@pytest.mark.parametrize("page", live_pages(), ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", live_pages())
 def test_the_blocks_of_a_page_run_in_their_order(
     page: Path, make_host: MakeHost, request: pytest.FixtureRequest
 ) -> None:

@@ -1,6 +1,7 @@
 """Users, their passwords and their sessions. Spec: contract 31.1, 31.4."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -24,8 +25,9 @@ LOGIN = "/console/login/"
 
 
 @pytest.fixture
-def user(db: None) -> User:
-    """Return a superuser with a password."""
+def user(db: None, settings: Any) -> User:
+    """Return a superuser with a password, which is hashed fast."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     return User.objects.create_superuser("ada", password=PASSWORD)
 
 

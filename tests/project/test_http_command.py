@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from tests.conftest import ROOT, free_port, wait_until_answering
+from tests.effort import of_each
 from tests.processes import DEADLINE_S, kill_family
 from tests.spec import spec
 
@@ -56,7 +57,8 @@ def url(database_url: str, store: None) -> Iterator[str]:
         kill_family(server.pid)
 
 
-@pytest.mark.parametrize("begun", SLOW)
+@pytest.mark.thorough
+@pytest.mark.parametrize("begun", of_each(SLOW))
 @spec("contract 31.3")
 def test_slow_clients_do_not_stop_the_server(url: str, begun: bytes) -> None:
     place = ("127.0.0.1", int(url.rpartition(":")[2]))

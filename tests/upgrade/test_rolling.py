@@ -13,7 +13,7 @@ from tests.processes import until
 from tests.upgrade import release
 from tests.upgrade.conftest import Make, Run, firststart
 
-pytestmark = pytest.mark.xdist_group("upgrade")
+pytestmark = [pytest.mark.xdist_group("upgrade"), pytest.mark.long]
 
 COMPLETED = 6
 OTHERS = ("GET", "/ojs/v1/queues"), ("GET", "/ojs/v1/workers"), ("GET", "/ojs/v1/events"), \

@@ -41,8 +41,9 @@ def entries() -> list[tuple[str, str, str, str]]:
 
 
 @pytest.fixture
-def user(store: None) -> Iterator[User]:
-    """Return an operator."""
+def user(store: None, settings: Any) -> Iterator[User]:
+    """Return an operator, whose password is hashed fast."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     made = User.objects.create_superuser("ada", password=PASSWORD)
     yield made
     User.objects.all().delete()

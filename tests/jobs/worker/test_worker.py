@@ -60,6 +60,7 @@ def test_handlers_complete_jobs_with_their_results(worker: Spawn) -> None:
     assert orjson.loads(job.result or "") == {"a": [1, None, "ü"]}
 
 
+@pytest.mark.long
 def test_the_context_reports_progress_and_sets_the_result(worker: Spawn) -> None:
     job_id = stored(handlers.report.enqueue())
     worker("--once")
@@ -69,6 +70,7 @@ def test_the_context_reports_progress_and_sets_the_result(worker: Spawn) -> None
     assert (shown.progress, shown.message, shown.data) == (0.5, "half", {"rows": 10})
 
 
+@pytest.mark.long
 def test_once_ends_when_nothing_is_available(worker: Spawn) -> None:
     ids = [stored(handlers.echo.enqueue(n)) for n in range(50)]
     process = worker("--once", "--processes", "2")
@@ -86,6 +88,7 @@ def test_a_failing_handler_leaves_its_error_and_goes_to_the_dead_letter(worker: 
     assert "ojs_jobs.py" in str(error["backtrace"])
 
 
+@pytest.mark.long
 def test_a_job_without_handler_fails_and_says_so(worker: Spawn) -> None:
     chosen = handlers.echo.options(retry={"max_attempts": 1})
     chosen.type = "tests.unknown"
@@ -189,6 +192,7 @@ def test_the_ready_file_is_there_while_jobs_are_taken(
     assert process.wait(DEADLINE_S) == 0
 
 
+@pytest.mark.long
 @spec("GS-5")
 def test_a_second_sigterm_ends_at_once(worker: Spawn, meeting: Meeting) -> None:
     stored(handlers.meet.enqueue(meeting.address))
@@ -322,6 +326,7 @@ def test_a_coroutine_that_is_given_back_may_clean_up(worker: Spawn, meeting: Mee
     assert state_of(show(job_id).state) is State.AVAILABLE
 
 
+@pytest.mark.long
 def test_the_end_of_a_late_coroutine_keeps_its_process(worker: Spawn, meeting: Meeting) -> None:
     handlers.meet_async.enqueue(meeting.address)
     worker()
@@ -332,6 +337,7 @@ def test_the_end_of_a_late_coroutine_keeps_its_process(worker: Spawn, meeting: M
     assert meeting.next().pid == before.pid
 
 
+@pytest.mark.long
 def test_what_runs_beside_a_blocked_loop_is_given_back_unharmed(
     worker: Spawn, meeting: Meeting
 ) -> None:
