@@ -39,9 +39,10 @@ ROOT = Path(__file__).resolve().parent.parent
 ASYNC_UNSAFE = "DJANGO_ALLOW_ASYNC_UNSAFE"
 _RESET = (ROOT / "jobs" / "sql" / "upkeep" / "reset.sql").read_text()
 _TABLES = re.findall(r"ojs_\w+", _RESET.partition("TRUNCATE")[2])
-# A reset keeps the version keys, because processes cache their ids. A test must not inherit them
-# while no server runs: a type that an earlier test has split would have lanes of its own.
-_VERSION_KEYS = ("ojs_version_apart", "ojs_version_route")
+# A reset keeps these, but a test must not inherit them while no server runs: the version keys, the
+# ids of which processes cache (a type that a test has split would have lanes of its own), and the
+# times at which loops ran (loops of an earlier server would be found to stand still).
+_OF_A_SERVER = ("ojs_version_apart", "ojs_version_route", "ojs_loop")
 
 
 _serving: list["subprocess.Popen[bytes]"] = []
@@ -259,7 +260,7 @@ def _delete(*, is_shared: bool) -> None:
     """Delete the rows of all tables that are not empty, in one transaction."""
     from django.db import connection, transaction
 
-    names = (*_TABLES, "ojs_audit", "ojs_cache", *tables(), *(() if _serving else _VERSION_KEYS))
+    names = (*_TABLES, "ojs_audit", "ojs_cache", *tables(), *(() if _serving else _OF_A_SERVER))
     with transaction.atomic(), connection.cursor() as cursor:
         if is_shared:
             cursor.execute(f"LOCK TABLE {', '.join(names)} IN EXCLUSIVE MODE")
