@@ -2,11 +2,14 @@
 
 import os
 import sys
+from contextlib import suppress
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 from jobs import bounds
 from jobs.domain import extras
+from ojs_project.loading import load
 
 SERVICES = {"demofederation", "qcluster", "quickstart", "runserver", "runworker"}
 
@@ -28,6 +31,8 @@ def main() -> None:
         os.environ.setdefault("OJS_LOG_STREAM", "stderr")  # standard output is the answer's
     if UNBOUNDED & set(sys.argv[1:2]):
         bounds.for_process(bounds.Work.MIGRATIONS)
+    with suppress(ImproperlyConfigured):  # the next line raises it, except for `help`
+        load()
     execute_from_command_line(sys.argv)
 
 

@@ -34,6 +34,23 @@ def test_migrations_match_the_models_and_a_build_needs_no_database() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "No changes detected\n", "")
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import ojs_project.wsgi",
+        "import sys; sys.argv[1:] = ['help']; import ojs_project.__main__ as m; m.main()",
+    ],
+    ids=["wsgi", "command"],
+)
+def test_a_process_that_has_loaded_all_collects_garbage(code: str) -> None:
+    done = run(
+        "-c", f"import gc; {code}; sys = __import__('sys'); sys.exit(0 if gc.isenabled() else 9)",
+        OJS_SECRET_KEY="x" * 50,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_application_starts_without_a_warning() -> None:
     done = run("-c", "import ojs_project.wsgi", OJS_SECRET_KEY="x" * 50)
 
