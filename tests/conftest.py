@@ -39,9 +39,9 @@ ROOT = Path(__file__).resolve().parent.parent
 ASYNC_UNSAFE = "DJANGO_ALLOW_ASYNC_UNSAFE"
 _RESET = (ROOT / "jobs" / "sql" / "upkeep" / "reset.sql").read_text()
 _TABLES = re.findall(r"ojs_\w+", _RESET.partition("TRUNCATE")[2])
-# A reset keeps these, but a test must not inherit them while no server runs. Processes cache the ids
-# of version keys: a type that a test has split would have lanes of its own. And loops of an earlier
-# server would be found to stand still.
+# A reset keeps these, but a test must not inherit them while no server runs. Processes cache the
+# ids of version keys: a type that a test has split would have lanes of its own. And loops of an
+# earlier server would be found to stand still.
 _OF_A_SERVER = ("ojs_version_apart", "ojs_version_route", "ojs_loop")
 
 
