@@ -40,10 +40,12 @@ class Migrated:
         facts = connection.settings_dict
         own, test = facts["NAME"], facts["TEST"]["NAME"]
         facts["TEST"]["NAME"] = self.name
-        connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
-        connection.close()
-        facts["NAME"] = settings.DATABASES[connection.alias]["NAME"] = own
-        facts["TEST"]["NAME"] = test
+        try:
+            connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+        finally:
+            connection.close()
+            facts["NAME"] = settings.DATABASES[connection.alias]["NAME"] = own
+            facts["TEST"]["NAME"] = test
 
     @contextmanager
     def _locked(self) -> Iterator["psycopg.Connection"]:
