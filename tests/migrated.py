@@ -41,7 +41,7 @@ class Migrated:
         own, test = facts["NAME"], facts["TEST"]["NAME"]
         facts["TEST"]["NAME"] = self.name
         try:
-            connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+            connection.creation.create_test_db(verbosity=0, autoclobber=True)
         finally:
             connection.close()
             facts["NAME"] = settings.DATABASES[connection.alias]["NAME"] = own
