@@ -10,8 +10,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
+from inspect import isfunction
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -27,6 +29,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from jobs import queries, trouble
 from jobs.extensions import tables
 from jobs.services.upkeep.reset import clear_caches, persist
+from tests import effort
 from tests.browser import VARIABLE
 from tests.migrated import Migrated
 from tests.processes import kill_family, until
@@ -55,11 +58,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests with a real server first, in two processes: these tests mostly wait."""
     items.sort(key=_has_server, reverse=True)
     for item in items:
+        if _may_try_more(item):
+            item.add_marker("thorough")
         if _has_server(item):
             is_case = item.path.parent.name == "conformance"
             item.add_marker(pytest.mark.xdist_group("conformance" if is_case else "server"))
         elif _is_shared(item) and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.location[0]))
+
+
+def _may_try_more(item: pytest.Item) -> bool:
+    """Return whether the module decides by `tests.effort` how much its tests try."""
+    return isinstance(item, pytest.Function) and _has_effort(item.module)
+
+
+@cache
+def _has_effort(module: ModuleType) -> bool:
+    functions = {one for one in vars(module).values() if isfunction(one)}
+    return not functions.isdisjoint({effort.examples, effort.of_each})
 
 
 def _has_server(item: pytest.Item) -> bool:

@@ -1,4 +1,7 @@
-"""How many examples the tests of properties try: a third, or all by `make test-long`."""
+"""How much tests try: a third of the examples and cases, or all by `make test-long`.
+
+`tests/conftest.py` marks the tests of a module that imports one of the functions as `thorough`.
+"""
 
 import os
 from collections.abc import Iterable
@@ -10,10 +13,10 @@ Case = TypeVar("Case")
 
 
 def examples(number: int) -> int:
-    """Return how many of `number` examples a test tries. Its mark is `thorough`."""
+    """Return how many of `number` examples a test tries."""
     return number if IS_THOROUGH else min(number, max(LEAST, number // 3))
 
 
 def of_each(cases: Iterable[Case]) -> list[Case]:
-    """Return the cases that a test tries, from all parts of their order. Its mark is `thorough`."""
+    """Return the cases that a test tries, from all parts of their order."""
     return list(cases)[:: 1 if IS_THOROUGH else 3]

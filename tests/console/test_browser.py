@@ -135,7 +135,7 @@ def test_a_lost_server_is_told(page: Page) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_no_page_is_wider_than_the_screen(page: Page, width: int, scheme: str) -> None:
     dead = JobFactory.create(
         state=State.DISCARDED, type="a." + "long" * 40, queue="q" * 60, args=["x" * 3000]

@@ -105,7 +105,7 @@ def test_what_is_listed_is_exported_and_downloaded(page: Page, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 def test_a_group_of_errors_is_drawn_looked_at_and_retried(page: Page, scheme: str) -> None:
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     ids = [died(f"user {n} not found") for n in range(3)]

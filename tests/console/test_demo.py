@@ -52,6 +52,7 @@ def tab(browser: Browser, demo: Quickstart) -> Iterator[Page]:
     assert not complaints
 
 
+@pytest.mark.long
 def test_every_link_of_a_demo_leads_to_a_page_that_fits(tab: Page) -> None:
     def has_dead_jobs() -> bool:
         tab.goto("/console/dead-letter/")

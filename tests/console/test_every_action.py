@@ -62,7 +62,6 @@ def path_of(said: Response) -> str:
     return re.sub(r"^https?://[^/]+", "", said.url)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("verb", of_each(ACTS))
 def test_an_action_is_done_and_told_with_its_reason(visitor: Page, verb: str) -> None:
     said = pressed(visitor, ACTS[verb])
@@ -74,7 +73,6 @@ def test_an_action_is_done_and_told_with_its_reason(visitor: Page, verb: str) ->
     assert Audit.objects.filter(reason=REASON).exists() is ACTS[verb].is_audited
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("name", of_each(FORMS))
 def test_a_form_is_taken_with_its_reason(visitor: Page, name: str) -> None:
     said = pressed(visitor, FORMS[name])

@@ -25,6 +25,7 @@ from jobs.services.operate import bulk
 from jobs.services.read import find as module
 from jobs.services.read.find import Wanted, find_jobs
 from tests.asserts import assert_state, assert_store_is_sound
+from tests.effort import examples
 from tests.factories import JobFactory
 
 WHO = Caller("console:operator", address="192.0.2.7")
@@ -38,7 +39,9 @@ JOBS = 9
 
 # minutes from BEGAN to the end of the n-th job in the order of ids; ties are common
 ends = st.lists(st.integers(0, 12), min_size=JOBS, max_size=JOBS)
-orders = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+orders = settings(
+    max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +136,7 @@ def test_pages_slices_and_the_api_follow_the_ends(
 
 @pytest.mark.parametrize("asked", [DEAD, NARROWED], ids=["counted", "narrowed"])
 @pytest.mark.parametrize("verb", ["retry", "delete"])
-@settings(parent=orders, max_examples=6)
+@settings(parent=orders, max_examples=examples(6))
 @given(minutes=ends, late=st.integers(0, 3))
 def test_an_operation_takes_each_job_that_was_dead_when_it_began(
     verb: str, asked: dict[str, str], minutes: list[int], late: int
@@ -162,7 +165,7 @@ def _next_task() -> Any:
     return arguments
 
 
-@settings(parent=orders, max_examples=5)
+@settings(parent=orders, max_examples=examples(5))
 @given(minutes=ends)
 def test_an_export_has_each_job_once_in_the_order_of_the_list(
     ids: list[str], minutes: list[int]

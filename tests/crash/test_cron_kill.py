@@ -37,6 +37,7 @@ FIRED = "SELECT coalesce(sum(run_count), 0)::int FROM ojs_cron_entry"
 AWAKE = "SELECT count(*) FROM ojs_lane WHERE active"
 
 
+@pytest.mark.long
 @spec("contract 7.3")
 def test_no_occurrence_is_lost_or_doubled_when_loops_are_killed(
     processes: Run, database_url: str

@@ -31,6 +31,7 @@ def health(url: str) -> tuple[int, str]:
     return answer.status_code, answer.json()["status"]
 
 
+@pytest.mark.long
 def test_a_full_disk_and_a_read_only_server_are_answered_by_503_and_told_by_health(
     processes: Run, cluster: Cluster
 ) -> None:

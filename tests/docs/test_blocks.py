@@ -33,7 +33,10 @@ SERVERS = re.compile(r"https?://(?:(?:localhost|127\.0\.0\.1):8000|(?:jobs|us|eu
 REGION = re.compile(r"https://(?:us|eu)\.")
 README = ROOT / "README.md"
 LONG = pytest.mark.long
-SLOW = {"celery.md", "django-tasks.md", "handlers.md", "remote.md"}  # they start many processes
+SLOW = {  # they start many processes
+    "celery.md", "django-tasks.md", "federation.md", "handlers.md", "remote.md", "testing.md",
+    "workflows.md",
+}  # fmt: skip
 KEY_FILE = "/run/secrets/ojs-key"
 PAGES = [page.source for page in stage.pages()]
 BLOCKS = [(page, block) for page in PAGES for block in markdown.blocks(page.read_text())]

@@ -100,6 +100,7 @@ def test_a_project_without_logging_gets_lines_with_time_level_and_job(host: Make
     assert [line for line in lines if f"job.retrying job_id={job_id}" in line], lines
 
 
+@pytest.mark.long
 def test_the_logging_of_a_project_takes_precedence(host: Make) -> None:
     host(LOGGING=LOGGING).run("-c", ENQUEUE)
 

@@ -57,7 +57,6 @@ def url(database_url: str, store: None) -> Iterator[str]:
         kill_family(server.pid)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("begun", of_each(SLOW))
 @spec("contract 31.3")
 def test_slow_clients_do_not_stop_the_server(url: str, begun: bytes) -> None:

@@ -76,6 +76,7 @@ def test_variables_reach_the_server(running: Quickstart) -> None:
     assert manifest["limits"]["max_batch_size"] == 7
 
 
+@pytest.mark.long
 def test_the_commands_line_reaches_the_database(running: Quickstart) -> None:
     command = f"{running.said('for manage.py')} {sys.executable} {ROOT}/manage.py ojs stats"
 
@@ -123,6 +124,7 @@ def test_a_second_instance_on_the_same_data_is_refused(running: Quickstart, star
     assert other.output == f"CommandError: {folder} is in use by another instance\n"
 
 
+@pytest.mark.long
 def test_a_foreign_folder_is_refused_and_left_alone(
     start: Start, new_folder: Callable[[], Path]
 ) -> None:
@@ -149,7 +151,15 @@ def test_a_database_that_is_away_is_one_line(start: Start, new_folder: Callable[
     assert other.output.count("\n") == 1
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])  # noqa: S104
+@pytest.mark.parametrize(
+    "host",
+    [
+        "0.0.0.0",  # noqa: S104
+        pytest.param("::", marks=pytest.mark.long),
+        pytest.param("192.0.2.1", marks=pytest.mark.long),
+        pytest.param("example.org", marks=pytest.mark.long),
+    ],
+)
 def test_an_open_host_without_keys_is_refused(
     start: Start, new_folder: Callable[[], Path], host: str
 ) -> None:
@@ -177,7 +187,13 @@ def test_impossible_numbers_are_refused(
 
 @pytest.mark.parametrize(
     "words",
-    [("gunicorn",), ("runworker",), ("runworker", "--child"), ("qcluster",), ("bin/postgres",)],
+    [
+        pytest.param(("gunicorn",), marks=pytest.mark.long),
+        ("runworker",),
+        ("runworker", "--child"),
+        ("qcluster",),
+        ("bin/postgres",),
+    ],
     ids=" ".join,
 )
 def test_a_killed_child_is_replaced(running: Quickstart, words: tuple[str, ...]) -> None:

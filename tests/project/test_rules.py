@@ -264,6 +264,23 @@ def test_no_tracked_link_leaves_the_repository() -> None:
     assert leaving == []
 
 
+# --- tests ----------------------------------------------------------------------------------------
+
+
+def test_tests_of_properties_try_more_examples_in_the_long_run() -> None:
+    """A number that `tests.effort` does not scale would cost its time in every run."""
+    found = {
+        f"{path.relative_to(ROOT)}:{node.value.lineno}"
+        for path in (ROOT / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.keyword)
+        and node.arg == "max_examples"
+        and not ast.unparse(node.value).startswith("examples(")
+    }
+
+    assert not found
+
+
 # --- files of others ------------------------------------------------------------------------------
 
 VENDOR = ROOT / "console" / "static" / "ojs" / "vendor"

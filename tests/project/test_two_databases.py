@@ -169,6 +169,7 @@ def test_a_second_migrate_changes_nothing(host: Host) -> None:
     assert planned == "No changes detected\n"
 
 
+@pytest.mark.long
 def test_tests_of_the_host_run_jobs_in_both_databases(host: Host) -> None:
     host.write("shop/tests.py", TESTS)
 

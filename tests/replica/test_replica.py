@@ -45,6 +45,7 @@ def test_a_late_standby_serves_nothing(pair: Pair, serve: Serve) -> None:
     assert site.listed() == ([job_id], None)
 
 
+@pytest.mark.long
 def test_the_database_serves_lists_while_the_standby_is_away_or_promoted(
     pair: Pair, serve: Serve
 ) -> None:
@@ -79,6 +80,7 @@ def test_what_the_standby_lacks_is_found_in_the_database(pair: Pair, serve: Serv
     assert 'outcome="missing"' in site.reads()
 
 
+@pytest.mark.long
 def test_an_old_primary_that_has_not_joined_since_the_failover_serves_nothing(
     pair: Pair, serve: Serve
 ) -> None:
@@ -124,6 +126,7 @@ def test_a_user_who_changed_something_sees_the_change(pair: Pair, console: Site)
     assert link in site.client.get(page).text
 
 
+@pytest.mark.long
 def test_the_system_page_names_the_standing_of_the_standby(pair: Pair, console: Site) -> None:
     def shown() -> str:
         return " ".join(console.client.get("/console/system/").text.split())

@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from federation.domain.doubts import Claim, Outcome, Standing, decode, encode, gives_up, judge
 from jobs.domain.errors import InvalidRequest
+from tests.effort import examples
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 ID, JOB = "01912e4a-7b3c-7def-8a12-abcdef123456", "01912e4a-7b3c-7def-8a12-abcdef123457"
@@ -198,4 +199,4 @@ class Regions(RuleBasedStateMachine):
 
 
 TestRegions = Regions.TestCase
-TestRegions.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
+TestRegions.settings = settings(max_examples=examples(300), stateful_step_count=40, deadline=None)

@@ -140,6 +140,7 @@ def test_jobs_survive_the_death_of_a_region_and_the_breaker_heals(rig: Rig) -> N
     until(lambda: breaker(rig, "eu", "us") == ("healthy", "closed"), "healing", WAIT_S)
 
 
+@pytest.mark.long
 @spec("FED-7.2-a")
 def test_a_job_pinned_to_a_dead_region_is_nowhere(rig: Rig, client: FederatedClient) -> None:
     before = sum(1 for _ in stored(rig))

@@ -20,6 +20,7 @@ from federation.domain.replica import Replica, decode, encode
 from federation.models import FederatedJob
 from federation.services.replication.copies import as_replica
 from federation.services.replication.merge import merge
+from tests.effort import examples
 from tests.federation.replication.rig import AP, EU, LOCAL, later, replica
 from tests.spec import spec
 
@@ -109,7 +110,7 @@ def expected(made: Sequence[Replica]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.usefixtures("mirrors")
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(data=st.data())
 @spec("FED-5.2")
 def test_mirrors_converge_whatever_comes_when(

@@ -20,6 +20,7 @@ from federation.services.registry.configure import put_region
 from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.states import State
 from jobs.models import Job
+from tests.effort import examples
 from tests.factories import JobFactory
 from tests.jobs.api.refusals import (
     BODIES,
@@ -264,7 +265,7 @@ def test_a_body_has_at_most_64_levels(api: Client) -> None:
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda t: t.encode("utf-8", "replace")))
-@settings(EXAMPLES, max_examples=200)
+@settings(EXAMPLES, max_examples=examples(200))
 def test_body_of_any_bytes_is_refused(api: Client, raw: bytes) -> None:
     assume(b":" not in raw)  # bytes with a colon may form a valid request
     for path in ("jobs", "workers/fetch", "workers/ack"):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.api.wire.media import OJS_TYPE
+from tests.effort import examples
 from tests.jobs.api.refusals import (
     BODIES,
     DOCUMENT,
@@ -132,7 +133,7 @@ def test_request_id_of_any_text_is_echoed_or_replaced(api: Client, sent: str) ->
     st.sampled_from(["Bearer ", "bearer ojs_", "Basic ", "ojs_", "sessionid=", ""]),
     st.text(st.characters(max_codepoint=255, exclude_characters="\r\n"), max_size=80),
 )
-@settings(EXAMPLES, max_examples=150)
+@settings(EXAMPLES, max_examples=examples(150))
 def test_credentials_of_any_text_open_nothing(
     api: Client, with_keys: None, name: str, kind: str, text: str
 ) -> None:

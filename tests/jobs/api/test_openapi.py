@@ -29,7 +29,7 @@ from jobs.api.server.docs import document
 from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.wire.bounds import MAX_WAIT_MS
 from jobs.services.operate.history import kinds
-from tests.effort import IS_THOROUGH
+from tests.effort import IS_THOROUGH, examples
 from tests.jobs.api.refusals import STREAMS
 
 EXAMPLES = 10
@@ -260,7 +260,7 @@ CHECKS: list[Any] = [
 # one request for each boundary of each member takes most of the time
 MODES = [HypothesisTestMode.FUZZING, *[HypothesisTestMode.COVERAGE] * IS_THOROUGH]
 PLAIN = settings(
-    max_examples=EXAMPLES,
+    max_examples=examples(EXAMPLES),
     derandomize=True,
     deadline=None,
     database=None,
@@ -274,7 +274,6 @@ def _check(case: Any) -> None:
     case.call_and_validate(checks=CHECKS)
 
 
-@pytest.mark.thorough
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_operation_answers_as_documented(described: Any, path: str, method: str) -> None:

@@ -15,13 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs.domain.states import State
+from tests.effort import examples
 from tests.factories import JobFactory
 from tests.jobs.api.routes import views
 
 OJS = "application/openjobspec+json"
 JOB = {"type": "tests.noop", "args": []}
 fuzzed = settings(
-    max_examples=15,
+    max_examples=examples(15),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

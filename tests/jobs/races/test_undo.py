@@ -22,6 +22,7 @@ from jobs.services.outcome.nack import Nack, nack
 from jobs.services.upkeep.reset import reset
 from tests.asserts import assert_store_is_sound, state
 from tests.concurrency import at_once, threads
+from tests.effort import examples
 from tests.factories import FAR, error, stored_ids
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -68,7 +69,7 @@ def work(over: Event) -> Counter[str]:
     chosen=st.lists(st.sampled_from(OPERATIONS), min_size=1, max_size=4), other=st.integers(0, 9)
 )
 @settings(
-    max_examples=12, deadline=None, database=None, derandomize=True,
+    max_examples=examples(12), deadline=None, database=None, derandomize=True,
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 def test_nothing_is_lost_or_done_twice(chosen: list[str], other: int) -> None:

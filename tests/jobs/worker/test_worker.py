@@ -98,6 +98,7 @@ def test_a_job_without_handler_fails_and_says_so(worker: Spawn) -> None:
     assert errors(job)[0]["code"] == "handler_not_found"
 
 
+@pytest.mark.long
 def test_enqueue_joins_the_transaction_of_the_caller(worker: Spawn, meeting: Meeting) -> None:
     worker()
     with transaction.atomic():
@@ -223,6 +224,7 @@ def test_sigtstp_quiets_and_sigcont_resumes(
     assert wait_for(second, State.COMPLETED).attempt == 1
 
 
+@pytest.mark.long
 @spec("GS-15", "GS-3")
 def test_an_operator_quiets_a_worker_and_resumes_it(worker: Spawn, meeting: Meeting) -> None:
     worker(OJS_WORKER_SILENCE_MS="6000")  # a heartbeat per second
@@ -241,6 +243,7 @@ def test_an_operator_quiets_a_worker_and_resumes_it(worker: Spawn, meeting: Meet
     wait_for(second, State.COMPLETED)
 
 
+@pytest.mark.long
 @spec("GS-15")
 def test_an_operator_ends_a_worker_and_the_pool_starts_another(
     worker: Spawn, meeting: Meeting
@@ -269,7 +272,7 @@ def test_an_operator_ends_a_worker_and_the_pool_starts_another(
         pytest.param(handlers.spin, id="python", marks=pytest.mark.long),
         pytest.param(handlers.block, id="c-call"),
         pytest.param(handlers.wait, id="coroutine", marks=pytest.mark.long),
-        pytest.param(handlers.block_loop, id="blocked-loop"),
+        pytest.param(handlers.block_loop, id="blocked-loop", marks=pytest.mark.long),
     ],
 )
 def test_a_handler_that_never_ends_is_stopped(worker: Spawn, handler: Handler[[], None]) -> None:
@@ -315,6 +318,7 @@ def test_a_worker_of_a_tenant_runs_its_jobs_and_no_other(worker: Spawn) -> None:
     assert state_of(show(last).state) is State.COMPLETED
 
 
+@pytest.mark.long
 def test_a_coroutine_that_is_given_back_may_clean_up(worker: Spawn, meeting: Meeting) -> None:
     job_id = stored(handlers.meet_async.enqueue(meeting.address))
     process = worker(OJS_SHUTDOWN_GRACE_MS="300")
@@ -353,6 +357,7 @@ def test_what_runs_beside_a_blocked_loop_is_given_back_unharmed(
     assert (second.attempt, errors(job)) == (1, [])
 
 
+@pytest.mark.long
 def test_a_thousand_coroutines_run_at_once_in_a_dozen_threads(worker: Spawn) -> None:
     number = 1000
     drafts = [parse_job({"type": "tests.crowd", "queue": "tests", "args": [number]})] * number

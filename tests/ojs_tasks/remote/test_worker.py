@@ -56,6 +56,7 @@ def ended(remote: RemoteServer, job_id: str) -> Snapshot:
     return remote.wait(job_id, DEADLINE_S)
 
 
+@pytest.mark.long
 def test_another_way_to_call_the_command_starts_its_processes(
     remote: RemoteServer, host: Project, enqueue: Enqueue
 ) -> None:
@@ -132,6 +133,7 @@ def test_many_jobs_end_with_few_requests_or_one_each(
     assert single < 60 if batches else single == 60
 
 
+@pytest.mark.long
 def test_retry_and_its_time_are_those_of_the_handler(
     remote: RemoteServer, host: Project, enqueue: Enqueue
 ) -> None:
@@ -279,6 +281,7 @@ def test_a_worker_outlives_a_restart_of_the_server(
     assert process.returncode == 0
 
 
+@pytest.mark.long
 def test_a_directive_of_an_operator_is_obeyed(
     remote: RemoteServer, host: Project, enqueue: Enqueue, meeting: Meeting
 ) -> None:
@@ -359,6 +362,7 @@ def test_a_wrong_command_is_refused_in_one_line(
     assert len(errors.strip().splitlines()) == 1
 
 
+@pytest.mark.long
 def test_a_wrong_key_is_logged_and_a_new_one_is_used(
     remote: RemoteServer, host: Project, enqueue: Enqueue, tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ from scheduling.domain.cron import (
     runs,
     skipped_until,
 )
+from tests.effort import examples
 from tests.spec import spec
 
 NOW = datetime(2026, 5, 4, 9, 12, 30, 104233, UTC)
@@ -456,7 +457,7 @@ def oracle(case: Case, start: datetime, end: datetime) -> list[tuple[datetime, s
     return [(moment, what) for moment, _, what in sorted(found)]
 
 
-@settings(max_examples=250, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(250), deadline=None, derandomize=True, database=None)
 @given(CASES, st.data())
 @example(
     Case(Field("30", frozenset({30})), Field("2", frozenset({2})), Field("*", frozenset(DAYS)),
@@ -485,7 +486,7 @@ def test_times_around_clock_changes_equal_those_of_every_minute(
     assert found == oracle(case, start, end), case.text
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@settings(max_examples=examples(100), deadline=None, derandomize=True, database=None)
 @given(CASES, st.datetimes(datetime(2024, 1, 1), datetime(2040, 1, 1)))  # noqa: DTZ001
 @spec("contract 7.3")
 def test_next_run_of_any_moment_is_the_first_of_the_days_that_match(

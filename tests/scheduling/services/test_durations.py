@@ -24,6 +24,7 @@ from scheduling.extension import FairScheduling
 from scheduling.services import pools
 from scheduling.services.durations import charge_durations
 from tests.concurrency import at_once, wait_until_complete
+from tests.effort import examples
 from tests.factories import DraftFactory, error
 from tests.spec import spec
 
@@ -268,7 +269,7 @@ class Model:
 @spec("FS-9.2-a")
 def test_property_the_tenant_that_has_cost_least_for_its_weight_is_next() -> None:
     @settings(
-        max_examples=12,
+        max_examples=examples(12),
         derandomize=True,
         deadline=None,
         database=None,

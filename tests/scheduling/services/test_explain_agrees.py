@@ -24,6 +24,7 @@ from jobs.services.workers.heartbeat import Report, heartbeat
 from scheduling import models
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
+from tests.effort import examples
 from tests.factories import stored_ids
 from tests.jobs.services.dispatch import test_explain_agrees as core
 from tests.jobs.services.dispatch.test_explain_agrees import (
@@ -41,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("store")
 NAMES = ("p", "q", "r", "default")
 QUEUES = (QUEUE, "x", "y", "z")
 SETTINGS = settings(
-    max_examples=15,
+    max_examples=examples(15),
     derandomize=True,
     deadline=None,
     database=None,
@@ -148,7 +149,7 @@ def test_what_is_next_where_tenants_share_over_several_queues_is_taken() -> None
         st.just(serve_elsewhere), st.integers(0, 2), st.integers(1, 6), st.sampled_from([0, 0, 5])
     )
 
-    @settings(SETTINGS, max_examples=30)
+    @settings(SETTINGS, max_examples=examples(30))
     @example([(core.store, 9, n, 0, 0) for n in range(3)] + [(serve_elsewhere, 1, 5, 0)])
     @given(st.lists(st.one_of(STEPS, elsewhere), min_size=4, max_size=24))
     def in_store(steps: list[tuple[Any, ...]]) -> None:

@@ -19,6 +19,7 @@ from jobs.services.upkeep.reset import reset
 from scheduling.domain.pool_request import parse_pool
 from scheduling.services import pools
 from tests.asserts import assert_store_is_sound
+from tests.effort import examples
 from tests.factories import DraftFactory
 from tests.spec import spec
 
@@ -115,7 +116,7 @@ STEPS: st.SearchStrategy[Callable[[Store], None]] = st.one_of(
 @spec("FS-9.1-a")
 def test_whatever_happens_the_oldest_job_is_next() -> None:
     @settings(
-        max_examples=25,
+        max_examples=examples(25),
         derandomize=True,
         deadline=None,
         database=None,

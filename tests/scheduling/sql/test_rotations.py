@@ -16,12 +16,13 @@ from jobs import queries
 from jobs.domain.dispatch.claim import ClaimPlan, QueueRotation, Strategy
 from jobs.services.operate.queues import pause, resume
 from jobs.services.upkeep.reset import clear_caches
+from tests.effort import examples
 from tests.factories import stored_ids
 from tests.spec import spec
 
 QUEUES = ("a", "b", "c", "d")
 EXAMPLES = settings(
-    max_examples=12,
+    max_examples=examples(12),
     deadline=None,
     database=None,
     derandomize=True,
@@ -170,7 +171,7 @@ def test_whatever_happens_a_backlogged_queue_has_its_share(
 ) -> None:
     period = round(1 / ratio)
 
-    @settings(EXAMPLES, max_examples=6)
+    @settings(EXAMPLES, max_examples=examples(6))
     @given(
         steps=st.lists(
             st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(1, 25)),

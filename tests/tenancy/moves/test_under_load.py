@@ -72,6 +72,7 @@ def new_worker(other_url: str) -> Iterator["subprocess.Popen[str]"]:
         yield process
 
 
+@pytest.mark.long
 def test_a_killed_move_under_load_runs_every_job_once(
     cells: Cells, new_worker: "subprocess.Popen[str]", database_url: str, other_url: str
 ) -> None:

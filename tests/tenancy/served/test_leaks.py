@@ -39,7 +39,7 @@ IDLE_POINT = re.compile(r'\{"\w+":"<new>"(,"\w+":(0|0\.0|null))*\},?')
 Send = Callable[[Ask, Names], httpx.Response]
 
 
-@pytest.fixture(params=["key", "header"])
+@pytest.fixture(params=["key", pytest.param("header", marks=pytest.mark.long)])
 def of_mine(request: Any, guarded: str) -> Iterator[Send]:
     """Return a function that sends requests as one tenant, which its key or a header names."""
     reset()  # the server may remember the previous test

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.spec import spec
 from versioning.domain.evidence import Evidence, Guard, Guess, Outcomes, Pair, log_ratio, wilson
 
@@ -104,7 +105,7 @@ def test_a_version_that_turns_bad_late_is_taken_back_too() -> None:
 rates = st.floats(0.001, 0.999)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(rates, rates, rates, st.integers(1, 4), st.integers(1, 4))
 def test_under_equal_rates_no_bet_is_expected_to_grow(
     one: float, other: float, rate: float, new: int, old: int

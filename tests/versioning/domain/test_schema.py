@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.spec import spec
 from versioning.domain.schema import MAX_PATTERNS, MAX_REFERENCES, Target, read
 from versioning.domain.schema_errors import InvalidSchema
@@ -275,7 +276,7 @@ documents = st.recursive(
 ).filter(lambda one: isinstance(one, dict))  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(documents, st.lists(values, max_size=3))
 @spec("contract 30.3")
 def test_a_second_validator_agrees(document: Any, args: list[Any]) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from jobs.api.wire.media import OJS_TYPE
 from jobs.domain.wire.ids import new_id
 from jobs.services.outcome.progress import Progress, report
+from tests.effort import examples
 from tests.jobs.api.refusals import DOCUMENT, assert_refused, validator
 from tests.spec import spec
 from tests.workflows.flows import (
@@ -329,7 +330,7 @@ JSON: Any = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=300, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(300), suppress_health_check=list(HealthCheck))
 @given(body=st.dictionaries(
     st.sampled_from(["type", "steps", "jobs", "callbacks", "options", "name"]), JSON))  # fmt: skip
 @spec("contract 8.1")

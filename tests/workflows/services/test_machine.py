@@ -27,6 +27,7 @@ from jobs.services.outcome.dead_letter import retry
 from jobs.services.outcome.nack import Nack, nack
 from tests.asserts import assert_store_is_sound, state
 from tests.conftest import empty
+from tests.effort import examples
 from tests.factories import error
 from tests.spec import spec
 from tests.workflows.flows import created, envelope, job
@@ -215,11 +216,11 @@ class Machine(RuleBasedStateMachine):
             assert not Slot.objects.filter(open__lt=0).exists()
 
 
-def explore(examples: int, steps: int) -> None:
+def explore(number: int, steps: int) -> None:
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=examples,
+            max_examples=examples(number),
             stateful_step_count=steps,
             suppress_health_check=list(HealthCheck),
         ),
@@ -228,7 +229,7 @@ def explore(examples: int, steps: int) -> None:
 
 @spec("contract 8.2")
 def test_a_workflow_does_what_the_model_says() -> None:
-    explore(examples=120, steps=25)
+    explore(number=120, steps=25)
 
 
 @spec("contract 8.2")
@@ -237,4 +238,4 @@ def test_a_workflow_with_shared_counters_does_what_the_model_says(
 ) -> None:
     monkeypatch.setattr("workflows.services.start.slots", lambda number: min(number, 2))
 
-    explore(examples=80, steps=25)
+    explore(number=80, steps=25)

@@ -26,6 +26,7 @@ from jobs.services.outcome.ack import Ack, ack
 from jobs.services.outcome.expire import expire
 from jobs.services.outcome.nack import Nack, nack
 from jobs.services.read.show import show
+from tests.effort import examples
 from tests.factories import EnvelopeFactory, JobFactory, error, stored_ids
 from tests.spec import spec
 
@@ -75,7 +76,7 @@ ENVELOPES = st.fixed_dictionaries(
 
 
 @pytest.mark.usefixtures("store")
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(ENVELOPES, min_size=1, max_size=5))
 @spec("contract 1.1")
 def test_what_is_sent_comes_back(envelopes: list[dict[str, Any]]) -> None:

@@ -32,6 +32,7 @@ from jobs.services.operate.queues import pause
 from jobs.services.outcome.ack import Ack, ack
 from jobs.services.read.show import show_many
 from jobs.services.upkeep.reset import reset
+from tests.effort import examples
 from tests.factories import FAR, DraftFactory, stored
 from tests.spec import spec
 
@@ -172,7 +173,7 @@ def agree() -> str | None:
     return taken[0] if taken else None
 
 
-def compare(examples: int, switch: Callable[[], object] | None = None) -> set[str]:
+def compare(number: int, switch: Callable[[], object] | None = None) -> set[str]:
     """Compare in random stores; return the observed gates and results.
 
     A `switch` runs after all other steps.
@@ -180,7 +181,7 @@ def compare(examples: int, switch: Callable[[], object] | None = None) -> set[st
     seen.clear()
 
     @settings(
-        max_examples=examples,
+        max_examples=examples(number),
         derandomize=True,
         deadline=None,
         database=None,

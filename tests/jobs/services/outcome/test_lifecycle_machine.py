@@ -534,7 +534,6 @@ def patient(store: None) -> Iterator[None]:
         yield
 
 
-@pytest.mark.thorough
 @pytest.mark.usefixtures("patient")
 def test_any_order_of_verbs_keeps_to_the_contract() -> None:
     run_state_machine_as_test(

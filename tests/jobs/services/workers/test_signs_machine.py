@@ -125,7 +125,6 @@ def patient(store: None) -> Iterator[None]:
         yield
 
 
-@pytest.mark.thorough
 @pytest.mark.usefixtures("patient")
 def test_no_job_leaves_a_worker_that_gives_signs() -> None:
     run_state_machine_as_test(
