@@ -49,6 +49,12 @@ class Connection:
         arrived.register(self.sock, select.POLLIN)
         return not arrived.poll(0)
 
+    def is_gone(self) -> bool:
+        """Return whether the client has closed the connection, or its side of it."""
+        closed = select.poll()
+        closed.register(self.sock, select.POLLRDHUP)
+        return bool(closed.poll(0))
+
     def send(self, response: bytes) -> bool:
         """Send a response as far as the client takes it; False if it cannot be sent.
 

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from jobs import baton
 from jobs.api.transport import HEALTH
-from jobs.api.wire.media import SEND
+from jobs.api.wire.media import GONE, SEND
 from jobs.domain.errors import (
     BackendError,
     BackendUnavailable,
@@ -267,6 +267,7 @@ class Server:
         """Answer one request; True if the next request of the connection is complete."""
         request = connection.reader.complete.popleft()
         started = Started()
+        request.environ[GONE] = connection.is_gone
         request.environ[SEND] = partial(self._answer_later, connection, request)
         if not self._is_hot(request.environ):
             prepare_wait()

@@ -1,6 +1,6 @@
 """Endpoints under /ojs/v1/workers. Spec: contract 3.4, 9."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, ClassVar
@@ -12,6 +12,7 @@ from jobs.api.openapi import operation
 from jobs.api.problems import error_body
 from jobs.api.wire import job_codec, members
 from jobs.api.wire.answer import Answer
+from jobs.api.wire.media import GONE
 from jobs.api.workers import schemas, worker_codec
 from jobs.conf import conf
 from jobs.domain.dispatch.claim import split_queue
@@ -73,6 +74,11 @@ class WorkerView(OJSView):
         return job_id
 
 
+def _is_here() -> bool:
+    """Return that the client has not gone, for HTTP servers that cannot tell."""
+    return False
+
+
 class FetchJobs(WorkerView):
     """FETCH."""
 
@@ -98,7 +104,10 @@ class FetchJobs(WorkerView):
         if not wanted.queues and self.principal.grant.queues_fetch:
             wanted = replace(wanted, may_fetch=self.principal.may_fetch)
         wait_ms = worker_codec.wait_ms(body)
-        found = fetch_or_wait(wanted, wait_ms) if wait_ms else fetch_soon(wanted)
+        is_gone: Callable[[], bool] = request.META.get(GONE, _is_here)
+        if is_gone():  # while its request waited for the server
+            return self.answer(Claimed([], []))
+        found = fetch_or_wait(wanted, wait_ms, is_gone) if wait_ms else fetch_soon(wanted)
         return found.then(self.answer) if isinstance(found, Later) else self.answer(found)
 
     def answer(self, claimed: Claimed) -> Answer:

@@ -7,6 +7,7 @@ at once. Spec: contract 3.4 (`wait_ms`).
 import logging
 import random
 import threading
+from collections.abc import Callable
 from math import inf
 from time import monotonic
 
@@ -92,13 +93,17 @@ _listener = Listener()
 draining.on_drain(_listener.wake)
 
 
-def fetch_or_wait(request: FetchRequest, wait_ms: int) -> Claimed:
-    """Claim jobs, and wait up to `wait_ms` for the first; empty at once if all slots are taken."""
+def fetch_or_wait(request: FetchRequest, wait_ms: int, is_gone: Callable[[], bool]) -> Claimed:
+    """Claim jobs, and wait up to `wait_ms` for the first; empty at once if all slots are taken.
+
+    A client that has gone meanwhile gets no job: its answer would be lost, and the job would wait
+    for the end of its lease.
+    """
     if not slots.acquire(blocking=False):
         return fetch(request)
     try:
         prepare_wait()
-        return _wait(request, monotonic() + wait_ms / 1000)
+        return _wait(request, monotonic() + wait_ms / 1000, is_gone)
     finally:
         slots.release()
 
@@ -108,7 +113,7 @@ def opens_in_s(claimed: Claimed) -> float:
     return inf if claimed.opens_ms is None else claimed.opens_ms / 1000
 
 
-def _wait(request: FetchRequest, until: float) -> Claimed:
+def _wait(request: FetchRequest, until: float, is_gone: Callable[[], bool]) -> Claimed:
     quick = 0.01  # a claim may have skipped locked rows: retry soon at first
     while True:
         seen = _listener.rounds()
@@ -118,4 +123,6 @@ def _wait(request: FetchRequest, until: float) -> Claimed:
             return claimed
         pause = quick + random.random() * quick  # noqa: S311 - spreads polls, no secret
         _listener.wait(seen, min(pause, left, opens_in_s(claimed)))
+        if is_gone():
+            return claimed
         quick = min(quick * 2, POLL_S)

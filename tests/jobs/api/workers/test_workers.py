@@ -7,6 +7,7 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
+from jobs.api.wire.media import GONE
 from jobs.conf import conf
 from jobs.domain.states import State
 from jobs.loops import run_once
@@ -213,3 +214,21 @@ def test_batch_that_names_a_job_twice_answers_the_second_as_a_second_request(
     shown = api.get(f"/ojs/v1/jobs/{job.id}").json()["job"]
     assert shown.get("result", 1) == 1
     assert shown.get("error", {"code": "a"})["code"] == "a"
+
+
+@spec("contract 3.4")
+@pytest.mark.parametrize("wait", [{}, {"wait_ms": 20_000}])
+def test_a_client_that_has_gone_before_its_turn_gets_no_job(
+    api: Client, wait: dict[str, int]
+) -> None:
+    """Its answer would be lost, and the job would wait for the end of its lease."""
+    job = JobFactory.create(state=State.AVAILABLE)
+
+    def fetched(*, is_gone: bool) -> list[str]:
+        environ: dict[str, Any] = {GONE: lambda: is_gone}
+        body = {"queues": [job.queue], "worker_id": "w1", **wait}
+        answer = api.post("/ojs/v1/workers/fetch", body, content_type=OJS, **environ)
+        return [one["id"] for one in answer.json()["jobs"]]
+
+    assert fetched(is_gone=True) == []
+    assert fetched(is_gone=False) == [str(job.id)]

@@ -418,5 +418,18 @@ def test_a_long_poll_that_finds_nothing_rests_before_it_looks_again(
     monkeypatch.setattr(waiting._listener, "wait", wait)
 
     with pytest.raises(Rested):
-        waiting.fetch_or_wait(FetchRequest(("default",)), wait_ms=60_000)
+        waiting.fetch_or_wait(FetchRequest(("default",)), 60_000, lambda: False)
     assert rests[0] >= 0.01
+
+
+@spec("contract 3.4")
+def test_a_client_that_goes_while_it_waits_gets_no_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(_seen: int, _timeout_s: float) -> None:
+        stored_ids(1)
+
+    monkeypatch.setattr(waiting._listener, "rounds", lambda: 0)
+    monkeypatch.setattr(waiting._listener, "wait", wait)
+    request = FetchRequest(("default",))
+
+    assert waiting.fetch_or_wait(request, 60_000, lambda: True).jobs == []
+    assert len(waiting.fetch_or_wait(request, 60_000, lambda: False).jobs) == 1
