@@ -25,6 +25,8 @@ from jobs.services.access.staff import tenants_of
 from jobs.services.read import replica
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
+# of the requests by which a shown page is brought up to date: a message is for the next page
+UPDATE = "X-OJS-Update"
 READ_ONLY = "The console is read-only, so changes are disabled."
 UNKNOWN = "The console does not know this operation, so it refuses it."
 OF_ALL = "This concerns all tenants, but your account is restricted to some tenants."
@@ -94,6 +96,7 @@ def frame(request: HttpRequest, page: Page | None = None) -> dict[str, Any]:
         "may": Allowed(request),
         "display": read_display(request.COOKIES),
         "is_read_only": conf().read_only,
+        "is_update": UPDATE in request.headers,
         "tenant": tenant,
         "tenants": tenants_of(request.user) if tenant else (),
         "replica_lag_ms": replica.lag_ms(),

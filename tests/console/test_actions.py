@@ -8,6 +8,7 @@ from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
 
+from console.access import UPDATE
 from console.actions.table import ACTIONS
 from jobs.domain.states import State
 from jobs.domain.wire.ids import new_id
@@ -54,6 +55,16 @@ def test_what_cannot_be_done_is_told(console: Client, verb: str) -> None:
         answer = act(console, verb, id=target)
         assert answer.status_code == 302
         assert "does not exist" in messages_of(answer)[-1]
+
+
+def test_an_update_of_the_former_page_leaves_the_message_to_the_next(console: Client) -> None:
+    """It may come between a change and the page that the change redirects to."""
+    page = act(console, "pause", id="mail", next="/console/queues/")["Location"]
+
+    update = console.get("/console/", headers={UPDATE: "true"}).content.decode()
+
+    assert "mail is paused" not in update
+    assert "mail is paused" in console.get(page).content.decode()
 
 
 def test_pause_and_resume(console: Client) -> None:

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from attention.services.look import look
+from console.access import UPDATE
 from jobs.domain.states import State
 from jobs.models import LoopTick
 from jobs.queries import ago
@@ -36,7 +37,8 @@ def test_the_overview_follows_what_happens_without_a_reload(page: Page) -> None:
     tile = page.locator("a.tile.available strong")
     expect(tile).to_have_text("0")
     page.evaluate("window.isSamePage = true")
-    stored_ids(1234)
+    with page.expect_request(lambda one: UPDATE.lower() in one.headers):
+        stored_ids(1234)
     expect(tile).to_have_text("1,234")
     assert page.evaluate("window.isSamePage")
 

@@ -92,7 +92,7 @@ async function refresh() {
   if (isPaused()) return;
   const parts = [...document.querySelectorAll("[data-live]")];
   if (document.hidden || !parts.length || document.querySelector("dialog[open]")) return;
-  const answer = await fetch(window.location.href, { headers: { Accept: "text/html" } });
+  const answer = await fetch(window.location.href, { headers: { Accept: "text/html", "X-OJS-Update": "true" } });
   if (answer.redirected) return window.location.reload(); // logged out meanwhile
   if (!answer.ok) throw new Error(answer.status);
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
