@@ -69,7 +69,13 @@ def _full_cause(hit: Hit) -> str:
         "drop_oldest": "When it is full, each new job removes the oldest job.",
     }
     effect = effects.get(str(hit.facts["strategy"]), "Producers get errors when it is full.")
-    return f"More jobs come than workers start. {effect}"
+    if hit.facts["is_paused"]:
+        cause = "The queue is paused."
+    elif not hit.facts["started"]:
+        cause = "No job has started for 15 minutes; the page of the queue explains it."
+    else:
+        cause = "More jobs come than workers start."
+    return f"{cause} {effect}"
 
 
 def _is_full(hit: Hit) -> Severity:

@@ -161,6 +161,22 @@ def test_a_bounded_queue_is_found_when_it_is_full() -> None:
     assert one.rule.text(one.hit) == "Queue q is 100 % full: 10 of 10 jobs."
     assert (one.hit.jobs, one.severity) == (10, Severity.CRITICAL)
     assert subjects("queue_full", percent=100) == ["q"]
+    assert one.rule.cause(one.hit).startswith("No job has started for 15 minutes;")
+
+
+def test_the_cause_of_a_full_queue_is_what_holds_its_jobs() -> None:
+    configure("q", {"backpressure": {"max_depth": 2}})
+    stored(2, queue="q")
+    fetch(FetchRequest(("q",), worker_id="w"))
+    stored(1, queue="q")
+    aggregated()
+
+    (one,) = found("queue_full")
+    assert one.rule.cause(one.hit).startswith("More jobs come than workers start.")
+
+    pause("q", SYSTEM)
+    (one,) = found("queue_full")
+    assert one.rule.cause(one.hit).startswith("The queue is paused.")
 
 
 def sampled(minutes_ago: int, jobs: int, queue: str = "q") -> None:

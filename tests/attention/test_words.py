@@ -32,7 +32,10 @@ FACTS: dict[str, dict[str, Any]] = {
     "version_held": {"versions": ["2.0", "3.0"]},
     "queue_without_worker": {"gone_at": None, "quiet": ["w"]},
     "queue_paused": {"actor": None, "reason": None},
-    "queue_full": {"unit": "jobs", "held": 96, "bound": 100, "strategy": "block", "percent": 96},
+    "queue_full": {
+        "unit": "jobs", "held": 96, "bound": 100, "strategy": "block", "percent": 96,
+        "is_paused": False, "started": 7,
+    },
     "queue_grows": {"had": 2, "window_m": 15, "enqueued": 900, "started": 3},
     "queue_late": {"wait_ms": 9e6, "slo_ms": 300_000, "started": 20},
     "queue_objective": {

@@ -1,6 +1,7 @@
--- queue_full: find bounded queues of which most of the bound is used. Each of the bounds counts.
+-- queue_full: find bounded queues of which most of the bound is used. Each of the bounds counts. The
+-- starts of the last minutes tell whether the workers are slow or something holds all jobs.
 WITH bounded AS MATERIALIZED (
-    SELECT q.name, q.pressed_at, q.config #>> '{backpressure,strategy}' AS strategy,
+    SELECT q.name, q.paused_at, q.config #>> '{backpressure,strategy}' AS strategy,
            (q.config #>> '{backpressure,max_depth}')::bigint AS max_depth,
            (q.config #>> '{backpressure,max_size_bytes}')::bigint AS max_size
       FROM ojs_queue AS q WHERE q.config ? 'backpressure'
@@ -15,6 +16,10 @@ WITH bounded AS MATERIALIZED (
 )
 SELECT u.name, NULL::text, NULL::timestamptz, u.jobs, NULL::int,
        jsonb_build_object('unit', u.unit, 'held', u.held, 'bound', u.bound, 'strategy', u.strategy,
-                          'percent', floor(100.0 * u.held / u.bound))::text
+                          'percent', floor(100.0 * u.held / u.bound),
+                          'is_paused', u.paused_at IS NOT NULL,
+                          'started', (SELECT coalesce(sum(p.started), 0) FROM ojs_period AS p
+                                       WHERE p.queue = u.name AND p.span_s = 60
+                                         AND p.at > now() - interval '15 minutes'))::text
   FROM used AS u WHERE u.held * 100 >= %(percent)s::int * u.bound
  ORDER BY u.held::float8 / u.bound DESC, u.name LIMIT %(most)s::int
