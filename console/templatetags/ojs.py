@@ -233,6 +233,12 @@ def tenant(name: str | None) -> SafeString | str:
 
 
 @register.filter
+def tenant_name(name: str) -> str:
+    """Show a tenant's id without a link; words for the default tenant."""
+    return "no tenant" if name == DEFAULT_TENANT else name
+
+
+@register.filter
 def rate(per_minute: float) -> str:
     """Show a rate per minute."""
     return number(round(per_minute)) if per_minute >= 10 or not per_minute else f"{per_minute:.1f}"  # noqa: PLR2004 - two digits

@@ -15,3 +15,9 @@ def test_lines_of_templates_are_short() -> None:
     ]
 
     assert found == []
+
+
+def test_templates_name_the_default_tenant_by_a_filter() -> None:
+    found = [path.name for path in TEMPLATES.rglob("*.html") if "_default" in path.read_text()]
+
+    assert found == []
