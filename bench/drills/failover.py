@@ -19,7 +19,7 @@ import psycopg
 
 from bench.drills.cluster import ROLE, Cluster, Node, Ports
 from bench.drills.fleet import Fleet
-from bench.drills.load import Load, Window, runs, twice
+from bench.drills.load import Load, Window, done_by, runs, twice
 from bench.drills.programs import (
     TOOLS,
     DrillError,
@@ -52,6 +52,14 @@ HEAD: Final = (
 PRESENT = "SELECT id::text FROM ojs_job WHERE id = ANY (%s::uuid[])"
 EVENTS = "SELECT count(*)::int FROM ojs_event"
 SESSIONS = "SELECT count(*)::int FROM pg_stat_activity WHERE usename = 'ojs'"
+WHERE = """SELECT w.standing, count(*)::int
+    FROM (SELECT r.id, 'available' AS standing FROM ojs_ready AS r UNION ALL
+          SELECT a.id, 'active at ' || coalesce(a.worker_id, '?') || ', attempt ' || a.attempt
+          FROM ojs_lease AS a UNION ALL
+          SELECT l.id, 'waiting' FROM ojs_later AS l) AS w
+    WHERE w.id = ANY (%s::uuid[]) GROUP BY 1 ORDER BY 1"""
+SIGNS = """SELECT id, extract(epoch FROM now() - last_heartbeat_at)::int FROM ojs_worker
+    WHERE stopped_at IS NULL ORDER BY id"""
 LIVE = "SELECT count(*)::int FROM ojs_job WHERE id = ANY (%s::uuid[]) AND state IS NULL"
 
 
@@ -115,7 +123,7 @@ class Drill:
             wait_for("end of all jobs", lambda: self._live(ids) == 0, END_S)
         except DrillError:
             result.left = self._live(ids)
-            result.broken.append("BROKEN: jobs did not end")
+            result.broken.append(f"BROKEN: jobs did not end; {self._explanation(ids)}")
         result.twice = twice(runs(self.fleet.folder), present)
         worst = max(result.window.gap_s(POOLED), result.window.gap_s(HOSTS))
         if worst > result.bar_s:
@@ -128,6 +136,12 @@ class Drill:
             result.broken.append("BROKEN: jobs ran twice though no worker was silent for long")
         if lost and self.cluster.is_synchronous:
             result.broken.append("BROKEN: acknowledged jobs were lost in synchronous mode")
+
+    def _explanation(self, ids: list[str]) -> str:
+        standings = ", ".join(f"{standing}: {n}" for standing, n in self.cluster.rows(WHERE, ids))
+        signs = ", ".join(f"{name}: {age_s}" for name, age_s in self.cluster.rows(SIGNS))
+        done = ", ".join(f"{name}: {n}" for name, n in done_by(self.fleet.folder).items())
+        return f"{standings}; seconds since a sign of workers: {signs}; jobs run by each: {done}"
 
     def _live(self, ids: list[str]) -> int:
         try:

@@ -191,6 +191,11 @@ def runs(folder: Path) -> Counter[str]:
     return found
 
 
+def done_by(folder: Path) -> dict[str, int]:
+    """Return the number of runs in the notes of each worker."""
+    return {path.stem: len(path.read_text().split()) for path in sorted(folder.glob("*.notes"))}
+
+
 def twice(counts: Counter[str], ids: Sequence[str] | set[str]) -> int:
     """Return the number of these jobs that ran more than once."""
     return sum(1 for one in ids if counts[one] > 1)
