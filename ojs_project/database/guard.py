@@ -2,7 +2,9 @@
 
 The kernel of a frozen database server still acknowledges bytes. So neither the server's timeouts
 nor the timeouts of TCP end a statement. One thread of a process checks the running statements and
-shuts the socket of a late statement down. The waiting thread gets an error at once.
+shuts the socket of a late statement down. The waiting thread gets an error at once. A statement
+that waits for long may wait for a primary that a failover has replaced: the thread asks the other
+hosts, and does not wait for the bound, which is minutes for loops.
 """
 
 import contextlib
@@ -11,6 +13,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from time import monotonic
 from typing import Any, Final, TypeVar
 
@@ -24,6 +27,7 @@ LEAST_S: Final = 0.01  # between two checks of running statements
 # At most, so less than each bound: a check finds a statement before its time is over, and the next
 # check comes when it is over.
 MOST_S: Final = 1.0
+LOOK_S: Final = 3.0  # after so long a wait the other hosts are asked, and again and again
 PROOF_S: Final = 2.0  # bound for the answer to the probe that ends an outage
 PAUSE_S: Final = 0.25  # between tries to connect while the database does not answer
 
@@ -99,6 +103,8 @@ class Connection(psycopg.Connection[Any]):
     outage_number = 0
     most_s: float | None = None
     is_cut = False
+    look: Callable[[], None] | None = None  # asks the other hosts for a newer timeline: primary.py
+    looks_at = 0.0
     cluster, timeline = "", 0  # of a connection that `note_lineage` has looked at
 
     def bind(self, outage: Outage, most_s: float | None) -> None:
@@ -145,9 +151,10 @@ class Connection(psycopg.Connection[Any]):
             self.end_wait()
 
     def begin_wait(self, seconds: float | None) -> None:
-        """Bound the time until `end_wait`; None: no bound."""
-        if seconds is not None:
-            _waiting[self] = monotonic() + seconds
+        """Bound the time until `end_wait`; None: until a failover has replaced the server."""
+        now = monotonic()
+        self.looks_at = now + LOOK_S
+        _waiting[self] = inf if seconds is None else now + seconds
 
     def end_wait(self) -> None:
         """End the bound of the wait."""
@@ -193,7 +200,7 @@ class Connection(psycopg.Connection[Any]):
 _waiting: dict[Connection, float] = {}  # deadline of each running statement
 _newest: dict[str, int] = {}  # timeline by cluster
 _noting = threading.Lock()
-_cutting = threading.Lock()
+_cutting, _looking = threading.Lock(), threading.Lock()
 _begun: list[threading.Thread] = []
 
 
@@ -212,17 +219,34 @@ def _watch() -> None:
         pause_s = MOST_S
         now = monotonic()
         for connection, until in _waiting.copy().items():
-            if until <= now:
+            if until <= now or connection.is_replaced:
                 connection.cut(until)
-            else:
-                pause_s = max(LEAST_S, min(pause_s, until - now))
+                continue
+            pause_s = max(LEAST_S, min(pause_s, until - now))
+            if connection.looks_at <= now and connection.look:
+                _look(connection, connection.look)
+
+
+def _look(connection: Connection, look: Callable[[], None]) -> None:
+    """Ask the other hosts in a thread: one that does not answer must not delay the watch."""
+    if not _looking.acquire(blocking=False):
+        return
+
+    def run() -> None:
+        try:
+            look()
+        finally:
+            connection.looks_at = monotonic() + LOOK_S
+            _looking.release()
+
+    threading.Thread(target=run, name="ojs-look", daemon=True).start()
 
 
 def _forget() -> None:
     """Begin anew in a forked process, which has neither the thread nor the statements."""
     # the parent's locks may stay locked for good
-    global _cutting, _noting
-    _cutting, _noting = threading.Lock(), threading.Lock()
+    global _cutting, _looking, _noting
+    _cutting, _looking, _noting = threading.Lock(), threading.Lock(), threading.Lock()
     _begun.clear()
     _waiting.clear()
 

@@ -10,7 +10,8 @@ in front of the hosts has to choose the primary itself.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Any, Final
 
 import psycopg
@@ -18,6 +19,7 @@ from psycopg.errors import ConnectionTimeout
 
 from ojs_project.database.guard import Connection, NoAnswer, Outage
 
+ASK_S: Final = 3  # for a connection to another host while this one does not answer
 WRITABLE: Final = frozenset({"read-write", "primary"})
 PLACE: Final = ("host", "hostaddr", "port")
 # The timeline is 0 in recovery, where no WAL is written.
@@ -40,13 +42,24 @@ def connect(**params: Any) -> Connection:
     if params.get("target_session_attrs") not in WRITABLE or "," not in _hosts(params):
         return Connection.connect(**params)
     key = tuple(str(params.get(name, "")) for name in PLACE)
-    found = _found(list(_places(params)), _last.get(key))
+    places = list(_places(params))
+    found = _found(places, _last.get(key))
     best = max(found, key=lambda one: found[one].timeline)
     for position, made in found.items():
         if position != best:
             made.close()
     _last[key] = best
+    found[best].look = partial(_look, key, places, best)
     return found[best]
+
+
+def _look(key: tuple[str, ...], places: list[dict[str, Any]], mine: int) -> None:
+    """Ask the hosts beside `mine`, which does not answer, whether one is the primary now."""
+    for position, place in enumerate(places):
+        if position != mine:
+            with suppress(psycopg.OperationalError):
+                _primary({**place, "connect_timeout": ASK_S}).close()
+                _last[key] = position
 
 
 def _found(places: list[dict[str, Any]], last: int | None) -> dict[int, Connection]:

@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from urllib.parse import quote
 
 import httpx
@@ -17,7 +17,8 @@ from jobs.repeat import refusal
 from ojs_project import env
 from ojs_project.database import guard, primary
 from ojs_project.postgres import Cluster
-from tests.processes import until
+from tests.concurrency import threads
+from tests.processes import DEADLINE_S, until
 from tests.replica.conftest import Pair, Site, ask, promote
 
 pytestmark = pytest.mark.xdist_group("replica")
@@ -49,6 +50,19 @@ def where(wrapper: BaseDatabaseWrapper) -> str:
     with wrapper.cursor() as cursor:
         cursor.execute("SHOW unix_socket_directories")
         return str(cursor.fetchone()[0])
+
+
+@contextmanager
+def frozen(cluster: Cluster) -> Iterator[None]:
+    """Freeze a server for the block, as a machine that hangs."""
+    processes = family(int((cluster.data / "postmaster.pid").read_text().split()[0]))
+    for pid in processes:
+        send(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in processes:
+            send(pid, signal.SIGCONT)
 
 
 def another(wrapper: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
@@ -105,6 +119,22 @@ def test_a_connection_to_a_replaced_primary_counts_as_lost(
     assert where(hosts) == str(pair.standby.sockets)
 
 
+def test_a_statement_without_a_bound_leaves_a_frozen_primary_that_was_replaced(
+    pair: Pair, hosts: BaseDatabaseWrapper
+) -> None:
+    """A statement of a loop may take minutes; the frozen server acknowledges its bytes."""
+    assert where(hosts) == str(pair.main.sockets)
+    hosts.connection.bind(guard.Outage(), None)
+
+    with threads(1) as start, frozen(pair.main):
+        waiting = start(lambda: hosts.connection.execute("SELECT 1"))
+        promote(pair.standby)
+        with pytest.raises(psycopg.OperationalError, match="did not answer in time"):
+            waiting.result(DEADLINE_S)
+        hosts.close()
+        assert where(hosts) == str(pair.standby.sockets)
+
+
 def test_one_host_is_connected_as_before(pair: Pair, hosts: BaseDatabaseWrapper) -> None:
     hosts.settings_dict["HOST"] = str(pair.main.sockets)
 
@@ -119,15 +149,9 @@ def test_a_server_leaves_a_primary_that_froze_and_returned(pair: Pair, serve: Se
     )  # fmt: skip
     before = site.enqueue()
     pair.catch_up()
-    frozen = family(int((pair.main.data / "postmaster.pid").read_text().split()[0]))
-    for pid in frozen:
-        send(pid, signal.SIGSTOP)
-    try:
+    with frozen(pair.main):
         promote(pair.standby)
         until(lambda: is_accepted(site.client), "the first enqueue of the new primary")
-    finally:
-        for pid in frozen:
-            send(pid, signal.SIGCONT)
 
     after = [site.enqueue() for _ in range(20)]
 
