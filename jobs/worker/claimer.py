@@ -3,6 +3,7 @@
 import logging
 import random
 import threading
+from contextlib import suppress
 from math import inf
 from typing import Final
 
@@ -63,6 +64,8 @@ class Claimer:
             free = self._in_flight.free() if self._directives.is_registered else 0
             if free <= 0 or self._directives.standing is Standing.QUIET:
                 self._returns.give_back(self._in_flight.surplus())
+                with suppress(Error):  # the next claim reconnects, and looks again
+                    self._returns.give_back_lost_claims()
                 self._waits.tick()
                 continue
             # Seen before the claim: a job that ends during an empty claim may enqueue the next one.

@@ -100,3 +100,20 @@ def test_lost_claims_are_given_back_only_after_all_answers_are_sent(
 
     assert_state(State.ACTIVE, lost.job.id)
     assert returns.may_have_lost_claims
+
+
+def test_a_lost_claim_whose_commit_waited_for_a_standby_is_found_later(
+    returns: Returns, in_flight: InFlight, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    returns.may_have_lost_claims = True
+    returns.give_back_lost_claims()  # nobody sees the claim yet
+    kept, lost = claimed(2)
+    in_flight.add([kept])
+    returns.give_back_lost_claims()
+    assert_state(State.ACTIVE, kept.job.id, lost.job.id)
+
+    monkeypatch.setattr(returns, "_looks_at", 0.0)
+    returns.give_back_lost_claims()
+
+    assert_state(State.ACTIVE, kept.job.id)
+    assert_state(State.AVAILABLE, lost.job.id)
