@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from functools import cache
 from hashlib import sha256
 from importlib import metadata
 from itertools import pairwise
@@ -168,6 +169,7 @@ def test_a_lock_has_every_package_that_the_project_names(path: Path) -> None:
     assert wanted - locked == set()
 
 
+@cache
 def locked(name: str) -> set[str]:
     """Return the packages of a lock by canonical name."""
     lines = (ROOT / name).read_text().splitlines()
