@@ -96,7 +96,8 @@ FETCH = obj(
             "visibility_timeout_ms": LEASE_MS,
             "wait_ms": {
                 **integer(0, MAX_WAIT_MS),
-                "description": "Hold the request until a job arrives or the time is over",
+                "description": "Hold the request until a job arrives or the time is over. A client "
+                "that closes its connection meanwhile gets no job.",
             },
             "pool": POOL,
             **HANDLERS,
