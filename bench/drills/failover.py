@@ -60,8 +60,7 @@ WHERE = """SELECT w.standing, count(*)::int
     WHERE w.id = ANY (%s::uuid[]) GROUP BY 1 ORDER BY 1"""
 SIGNS = """SELECT id, extract(epoch FROM now() - last_heartbeat_at)::int FROM ojs_worker
     WHERE stopped_at IS NULL ORDER BY id"""
-LIVE_IDS = "SELECT id::text FROM ojs_job WHERE id = ANY (%s::uuid[]) AND state IS NULL"
-LIVE = "SELECT count(*)::int FROM ojs_job WHERE id = ANY (%s::uuid[]) AND state IS NULL"
+LIVE = "SELECT id::text FROM ojs_job WHERE id = ANY (%s::uuid[]) AND state IS NULL"
 
 
 @dataclass
@@ -143,13 +142,14 @@ class Drill:
         signs = ", ".join(f"{name}: {age_s}" for name, age_s in self.cluster.rows(SIGNS))
         done = ", ".join(f"{name}: {n}" for name, n in done_by(self.fleet.folder).items())
         ran = runs(self.fleet.folder)
-        live = {row[0] for row in self.cluster.rows(LIVE_IDS, ids)}
-        standings += f", of which {sum(1 for one in live if ran[one])} have run"
+        standings += (
+            f", of which {sum(1 for (one,) in self.cluster.rows(LIVE, ids) if ran[one])} ran"
+        )
         return f"{standings}; seconds since a sign of workers: {signs}; jobs run by each: {done}"
 
     def _live(self, ids: list[str]) -> int:
         try:
-            return int(self.cluster.rows(LIVE, ids)[0][0])
+            return len(self.cluster.rows(LIVE, ids))
         except psycopg.Error:
             return -1
 

@@ -1,5 +1,5 @@
--- queue_full: find bounded queues of which most of the bound is used. Each of the bounds counts. The
--- starts of the last minutes tell whether the workers are slow or something holds all jobs.
+-- queue_full: find queues that have used most of a bound, of jobs or of bytes. A queue without starts
+-- in the last 15 minutes is held by something; with starts, its workers are too slow.
 WITH bounded AS MATERIALIZED (
     SELECT q.name, q.paused_at, q.config #>> '{backpressure,strategy}' AS strategy,
            (q.config #>> '{backpressure,max_depth}')::bigint AS max_depth,
