@@ -224,7 +224,6 @@ def test_sigtstp_quiets_and_sigcont_resumes(
     assert wait_for(second, State.COMPLETED).attempt == 1
 
 
-@pytest.mark.long
 @spec("GS-15", "GS-3")
 def test_an_operator_quiets_a_worker_and_resumes_it(worker: Spawn, meeting: Meeting) -> None:
     worker(OJS_WORKER_SILENCE_MS="6000")  # a heartbeat per second
