@@ -82,16 +82,16 @@ COLUMNS: Final = {column.name: column for column in _ALL}
 USUAL: Final = ("state", "queue", "tenant", "priority", "attempt", "created", "since")
 
 
-def chosen(given: Sequence[str]) -> tuple[Column, ...]:
-    """Return the named columns in their usual order; the usual columns without names.
+def chosen(given: Sequence[str], usual: Sequence[str] = USUAL) -> tuple[Column, ...]:
+    """Return the named columns in their usual order; the `usual` columns without names.
 
     A name may have several parts, separated by commas.
     """
-    names = {name for text in given for name in text.split(",")}
-    return tuple(c for c in _ALL if c.name in names) or tuple(COLUMNS[name] for name in USUAL)
+    names = {name for text in given for name in text.split(",")} & COLUMNS.keys()
+    return tuple(column for column in _ALL if column.name in (names or usual))
 
 
-def query(columns: Sequence[Column]) -> dict[str, str]:
-    """Return the parameters of a link for the columns; empty for the usual columns."""
+def query(columns: Sequence[Column], usual: Sequence[str] = USUAL) -> dict[str, str]:
+    """Return the parameters of a link for the columns; empty for the usual columns of all users."""
     names = tuple(column.name for column in columns)
-    return {} if names == USUAL else {"columns": ",".join(names)}
+    return {} if names == usual == USUAL else {"columns": ",".join(names)}

@@ -186,6 +186,7 @@ PAGES: Final = (
     Page("act", "actions/<str:verb>/", "act.Act"),
     Page("palette", "palette/", "palette.Palette", read=_SEE),
     Page("display", "display/", "display.ChooseDisplay", post="console.choose_display"),
+    Page("columns", "columns/", "display.ChooseColumns", post="console.choose_display"),
     Page("within", "within/", "within.Within", post="console.choose_tenant"),
 )  # fmt: skip
 BY_NAME: Final = {page.name: page for page in PAGES}

@@ -1,6 +1,9 @@
-"""Saved views of the lists, for their owner or for all users."""
+"""Saved views of the lists, for their owner or for all users, and the columns of a user."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth import get_user_model
 from django.db.models import Q
@@ -18,12 +21,38 @@ from jobs.services.audit.audit import record
 
 PAGES = ("jobs", "dead_letter")
 LONGEST, MOST = 60, 50  # characters of a name, views of an owner on a page
+UNNAMED = ""  # the view with the columns that its owner has set
 
 
-def views(user: Any, page: str) -> list[SavedView]:
-    """Return a user's own views of a page, and the shared views."""
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The own and shared views of a page, and the names of the user's columns."""
+
+    views: list[SavedView]
+    columns: tuple[str, ...]
+
+
+def read(user: Any, page: str) -> Saved:
+    """Return what a user has saved of a page, and the views that others share."""
     found = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), page=page)
-    return list(found.select_related("owner").order_by("name", "pk")[: 2 * MOST])
+    views = list(found.select_related("owner").order_by("name", "pk")[: 2 * MOST])
+    named = [view for view in views if view.name != UNNAMED]
+    own = [QueryDict(view.query).getlist("columns") for view in views if view.name == UNNAMED]
+    return Saved(named, tuple(one.name for one in columns.chosen(own[0] if own else ())))
+
+
+def set_columns(given: Sequence[str], who: Caller) -> dict[str, str]:
+    """Make these the columns of a user's list of jobs; return the parameters of its link.
+
+    Without a known name they are again those of all users.
+    """
+    parameters = columns.query(columns.chosen(given))
+    unnamed = {"owner": _user(who), "page": "jobs", "name": UNNAMED}
+    if parameters:
+        SavedView.objects.update_or_create(**unnamed, defaults={"query": urlencode(parameters)})
+    else:
+        SavedView.objects.filter(**unnamed).delete()
+    return parameters
 
 
 def save(form: QueryDict, who: Caller) -> SavedView:
@@ -35,7 +64,7 @@ def save(form: QueryDict, who: Caller) -> SavedView:
         raise InvalidRequest.field("name", f"must have 1 to {LONGEST} characters", name[:LONGEST])
     owner = _user(who)
     mine = SavedView.objects.filter(owner=owner, page=page)
-    if mine.exclude(name=name).count() >= MOST:
+    if mine.exclude(name__in=(name, UNNAMED)).count() >= MOST:
         raise InvalidRequest.field("name", f"would exceed the limit of {MOST} saved views")
     with atomic_with_users():
         view, _ = SavedView.objects.update_or_create(
@@ -67,7 +96,9 @@ def _user(who: Caller) -> Any:
 def _query(text: str) -> str:
     """Return a query string with a filter and columns only."""
     given: MultiValueDict[str, str] = QueryDict(text[:5000])
-    shown = columns.query(columns.chosen(given.getlist("columns")))
     kept = QueryDict(mutable=True)
-    kept.update(JobFilter.read(given).chosen() | shown)
+    kept.update(JobFilter.read(given).chosen())
+    if "columns" in given:  # named, though they are usual: the reader may have set others
+        shown = columns.chosen(given.getlist("columns"))
+        kept["columns"] = ",".join(column.name for column in shown)
     return kept.urlencode()

@@ -32,7 +32,7 @@ class DeadLetter(PageView):
             found=found,
             chart=found.chart(),
             group=found.groups[0] if wanted.fingerprint and found.groups else None,
-            views=saved.views(self.request.user, "dead_letter"),
+            views=saved.read(self.request.user, "dead_letter").views,
             view_query=wanted.link(),
             **for_all(wanted, self.request),
             choices=choices(wanted, self.request),

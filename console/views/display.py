@@ -1,12 +1,15 @@
-"""The choice of the display, which the browser keeps."""
+"""The display, which the browser keeps, and the columns, which the server keeps for a user."""
+
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.views import View
 
+from console import saved
 from console.access import Guarded
-from console.callers import page_of
+from console.callers import caller_of, page_of
 from console.display import COOKIES, YEAR_S, parse_display
 from jobs.domain.errors import InvalidRequest
 
@@ -34,3 +37,17 @@ class ChooseDisplay(Guarded, View):
                 samesite="Lax",
             )
         return answer
+
+
+class ChooseColumns(Guarded, View):
+    """Stores the columns that a user sees in the list of jobs, on every browser."""
+
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Store the choice and redirect to the page of the form with these columns."""
+        page = urlsplit(page_of(request))
+        query = QueryDict(page.query, mutable=True)
+        query.pop("columns", None)
+        query.update(saved.set_columns(request.POST.getlist("columns"), caller_of(request)))
+        return HttpResponseRedirect(page._replace(query=query.urlencode()).geturl())

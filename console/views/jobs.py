@@ -32,17 +32,19 @@ class Jobs(PageView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read a page."""
         wanted = JobFilter.read(self.request.GET, self.tenant)
-        shown = columns.chosen(self.request.GET.getlist("columns"))
+        kept = saved.read(self.request.user, "jobs")
+        shown = columns.chosen(self.request.GET.getlist("columns"), kept.columns)
         page = search.page(wanted)
-        more = columns.query(shown)
+        more = columns.query(shown, kept.columns)
         return super().get_context_data(
             wanted=wanted,
             page=page,
             states=STATES,
             periods=PERIODS,
             columns=shown,
+            chosen_columns=more,
             all_columns=columns.COLUMNS.values(),
-            views=saved.views(self.request.user, "jobs"),
+            views=kept.views,
             view_query=urlencode(wanted.chosen() | more),
             typed=self.request.GET.get("id", ""),
             **for_all(wanted, self.request, more),

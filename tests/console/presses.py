@@ -381,6 +381,9 @@ FORMS: dict[str, Press] = {
     "api_keys": Press(_at(dict, KEYS), "Create key", _filled(name="by hand"), asks=False),
     "api_key_rotate": Press(_at(made.key, KEYS), "Rotate k"),
     "display": Press(lambda: "/console/jobs/", "Set display", asks=False, is_audited=False),
+    "columns": Press(
+        lambda: "/console/jobs/", "Set columns", _opened("#columns"), asks=False, is_audited=False
+    ),
     "within": Press(_restricted, "Show", asks=False, is_audited=False),
     "simulate": Press(
         lambda: "/console/simulate/", "Simulate", _filled(minutes="5"), asks=False

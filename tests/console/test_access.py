@@ -31,7 +31,7 @@ from tests.console.test_operations import begin, run_tasks
 from tests.factories import JobFactory
 
 PUBLIC = (LoginView, LogoutView, WithSlash)  # they show and change nothing
-OWN = {"within", "display"}  # a POST that only changes the view of its own user
+OWN = {"within", "display", "columns"}  # a POST that only changes the view of its own user
 READS = {"job_decode"}  # a POST that gives a reason to read, and changes nothing
 SAMPLES = {"int": 1, "str": "x", "path": "x", "uuid": "01890000-0000-7000-8000-000000000000"}
 LogIn = Callable[..., Client]

@@ -52,7 +52,16 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 SIZES = ((360, 740), (1280, 800))
 # routes that answer only POST, with a file or with JSON
-UNSEEN = {"act", "within", "logout", "api_key_rotate", "operation_file", "palette", "display"}
+UNSEEN = {
+    "act",
+    "within",
+    "logout",
+    "api_key_rotate",
+    "operation_file",
+    "palette",
+    "display",
+    "columns",
+}
 ASKS = {"operation_new": "?verb=retry&dead=1"}  # the query that a page needs besides its path
 OF_TYPE = ("versions_of_type", "version_removal", "version_touched", "rules_edit")
 ENCODED = {"ojs_encoded": True, "encoding": "gzip/plain+binary/encrypted", "data": "AAE="}

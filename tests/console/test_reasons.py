@@ -14,7 +14,7 @@ from tests.console.test_actions import act, messages_of
 from tests.factories import stored_ids
 
 TOO_LONG = "x" * (MAX_REASON + 1)
-WITHOUT_REASON = {"display", "within", "operation", "api_key_rotate"}
+WITHOUT_REASON = {"display", "columns", "within", "operation", "api_key_rotate"}
 
 
 @pytest.mark.parametrize("name", sorted(FORMS.keys() - WITHOUT_REASON))

@@ -1,4 +1,4 @@
-"""Saved views of the lists: a user's own, and shared views."""
+"""Saved views of the lists: a user's own, shared views, and the columns of a user."""
 
 from typing import Any
 
@@ -8,8 +8,10 @@ from django.test import Client
 from django.urls import reverse
 
 from console import saved
+from console.columns import COLUMNS, USUAL
 from console.models import SavedView
 from jobs.models import Audit
+from tests.factories import stored_ids
 
 JOBS = "/console/jobs/"
 
@@ -99,3 +101,65 @@ def test_there_is_an_end_to_views(console: Client, monkeypatch: pytest.MonkeyPat
     assert "exceed the limit of 2 saved views" in page.content.decode()
     save(console, "a", "state=retryable")  # a saved view can still be changed
     assert sorted(view.name for view in SavedView.objects.all()) == ["a", "b"]
+
+
+def columns_of(client: Client, query: str = "") -> list[str]:
+    """Return the columns of the list of jobs."""
+    return [column.name for column in client.get(f"{JOBS}{query}").context["columns"]]
+
+
+def set_columns(client: Client, *names: str, page: str = JOBS) -> str:
+    """Set the columns of the user; return the address of the next page."""
+    answer = client.post(reverse("ojs_console:columns"), {"columns": names, "next": page})
+    return str(answer["Location"])
+
+
+def test_a_user_keeps_columns_until_others_are_set(console: Client, colleague: Client) -> None:
+    shown = set_columns(console, "worker", "queue", page=f"{JOBS}?queue=mail&columns=meta")
+
+    assert shown == f"{JOBS}?queue=mail&columns=queue%2Cworker"
+    assert columns_of(console) == ["queue", "worker"]
+    assert columns_of(console, "?columns=meta") == ["meta"]  # an address names its own
+    assert columns_of(colleague) == list(USUAL)
+    set_columns(console, "error")
+    assert columns_of(console) == ["error"]
+    assert set_columns(console) == JOBS
+    assert columns_of(console) == list(USUAL)
+    assert not SavedView.objects.exists()
+
+
+def test_an_address_shows_the_same_columns_to_every_user(
+    console: Client, colleague: Client
+) -> None:
+    stored_ids(60)
+    set_columns(console, "queue")
+    set_columns(colleague, "error")
+    own = console.get(JOBS).context
+    usual = console.get(f"{JOBS}?columns={','.join(USUAL)}").context
+    assert columns_of(colleague, f"?{own['next_link']}") == ["queue"]
+    assert columns_of(colleague, f"?{usual['next_link']}") == list(USUAL)
+
+    save(console, "All see it", f"columns={','.join(USUAL)}", is_shared="1")
+
+    (view,) = colleague.get(JOBS).context["views"]  # no view has the columns of another user
+    assert columns_of(colleague, f"?{view.query}") == list(USUAL)
+
+
+def test_set_columns_are_no_view_to_count_or_to_delete(
+    console: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(saved, "MOST", 1)
+    set_columns(console, *COLUMNS)
+    save(console, "a")
+    assert [view.name for view in console.get(JOBS).context["views"]] == ["a"]
+    assert columns_of(console) == list(COLUMNS)
+
+
+@pytest.mark.parametrize("names", [["nonsense"], ["\x00"], ["x" * 10_000], [""]])
+def test_unknown_columns_are_the_usual_ones(console: Client, names: list[str]) -> None:
+    assert set_columns(console, *names) == JOBS
+    assert columns_of(console) == list(USUAL)
+
+
+def test_set_columns_lead_to_no_other_site(console: Client) -> None:
+    assert set_columns(console, "queue", page="https://evil.example.org/").startswith("/console/")
