@@ -39,6 +39,7 @@ PLACES: Mapping[str, Mapping[str, str]] = {
     "version": {"": "SELECT max(id) FROM ojs_config_change"},
     "finding": {"": "SELECT max(id::text) FROM ojs_attention_finding"},
     "queue": {"": "SELECT 'queue-1'"},
+    "queue_remove": {"": "SELECT 'queue-1'"},
     "worker": {"": "SELECT worker_id FROM ojs_lease WHERE worker_id IS NOT NULL LIMIT 1"},
     "cron": {"": "SELECT max(id) FROM ojs_cron_entry"},
     "cron_edit": {"": "SELECT max(id) FROM ojs_cron_entry"},
@@ -46,6 +47,7 @@ PLACES: Mapping[str, Mapping[str, str]] = {
     "pool_edit": {"": "SELECT 'pool-0'"},
     "tenant": {"": "SELECT 'tenant-1'", "idle": "SELECT max(id) FROM ojs_tenant"},
     "tenant_edit": {"": "SELECT 'tenant-1'"},
+    "tenant_remove": {"": "SELECT 'tenant-1'"},
     "versions_of_type": {"": "SELECT 'type-0'", "without": "SELECT type FROM ojs_total LIMIT 1"},
     "version_removal": {
         "": "SELECT 'type-0'",

@@ -47,6 +47,11 @@ def test_pages_are_all_asked_of_a_store_that_was_loaded(database: Database) -> N
     assert [one.ask.path for one in found if one.statements > MOST_STATEMENTS] == []
 
 
+def test_each_page_of_an_object_has_an_object() -> None:
+    of_objects = {str(page.name) for page in pages.pages() if page.pattern.converters}
+    assert of_objects == set(pages.PLACES)
+
+
 def test_a_page_that_is_not_known_is_told(
     monkeypatch: pytest.MonkeyPatch, database: Database
 ) -> None:
