@@ -8,6 +8,9 @@
 -- result. Then the function repeats all walks, four times as far, but not beyond the last merged
 -- row.
 --
+-- The first walks read twice as many rows of each queue as an even share of the result, with several
+-- kinds four times as many: jobs of a kind are spread over the queues more evenly than over the kinds.
+--
 -- So the number of rows read grows with `p_looked` and hardly with the number of queues: a round
 -- reads at most five times as many rows. There are as many rounds as powers of four below the
 -- number of queues.
@@ -34,7 +37,8 @@ DECLARE
     v_queues text[];
     v_ends timestamptz[];
 BEGIN
-    SELECT 4 * p_looked / greatest(count(*) * cardinality(p_kinds), 1) + 1 INTO v_taken
+    SELECT CASE WHEN cardinality(p_kinds) = 1 THEN 2 ELSE 4 END
+           * p_looked / greatest(count(*) * cardinality(p_kinds), 1) + 1 INTO v_taken
       FROM ojs_queue AS q WHERE p_queue IS NULL OR q.name = p_queue;
     LOOP
         v_taken := least(v_taken, p_looked);

@@ -2,5 +2,5 @@
 -- `tenant:queue` the last part. See models.Lane.
 CREATE OR REPLACE FUNCTION ojs_queue_of(p_queue text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT substring(p_queue FROM '[^:]*$')
+    SELECT split_part(p_queue, ':', -1)
 $$

@@ -49,14 +49,29 @@ DECLARE
     v_levels int[];
     r record;
 BEGIN
-    FOR r IN SELECT x.*
-               FROM jsonb_to_recordset(p_plans)
-                    AS x (key text, queues text[], tenant text, strategy smallint,
-                          weights float8[], ratio float8, rotation_ms bigint, is_global boolean)
+    -- Plans of the same queues share one search: pools often have the same queues.
+    FOR r IN WITH plan AS MATERIALIZED (
+                  SELECT x.*
+                    FROM ROWS FROM (jsonb_to_recordset(p_plans)
+                         AS (key text, queues text[], tenant text, strategy smallint,
+                             weights float8[], ratio float8, rotation_ms bigint, is_global boolean))
+                         WITH ORDINALITY AS x (key, queues, tenant, strategy, weights, ratio,
+                                               rotation_ms, is_global, number)),
+             searched AS MATERIALIZED (
+                  SELECT d.*, o.*
+                    FROM (SELECT DISTINCT p.queues, p.tenant, p.is_global FROM plan AS p) AS d
+                   CROSS JOIN LATERAL ojs_open(d.queues, d.tenant, NULL, '{}', '{}', true,
+                                               d.is_global) AS o)
+             SELECT p.*, s.is_open, s.keys AS depths, s.ranks
+               FROM plan AS p
+               JOIN searched AS s ON (s.queues, s.is_global) = (p.queues, p.is_global)
+                                 AND s.tenant IS NOT DISTINCT FROM p.tenant
+              ORDER BY p.number
     LOOP
         v_last := cardinality(r.queues);
-        SELECT o.is_open, o.keys, o.ranks INTO v_is_open, v_depths, v_ranks
-          FROM ojs_open(r.queues, r.tenant, NULL, '{}', '{}', true, r.is_global) AS o;
+        v_is_open := r.is_open;
+        v_depths := r.depths;
+        v_ranks := r.ranks;
         v_levels := NULL;
         IF r.is_global THEN
             SELECT array_agg(i) INTO v_levels FROM generate_series(1, v_last) AS i;
