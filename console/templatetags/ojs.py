@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 
 from console import history, runbooks
 from console.access import may
-from console.actions.table import ACTIONS
+from console.act_button import act
 from console.columns import COLUMNS, since
 from console.failure_groups import Group
 from console.filters import JobFilter
@@ -36,6 +36,7 @@ for of_time in (age, average, clock, local, in_zone, span):
     register.filter(of_time)
 register.filter(plain)
 register.simple_tag(runbooks.named, name="runbook_of")
+register.simple_tag(act, takes_context=True)
 
 # job states with the same colour as the states of operations
 OPERATION_TONES = {
@@ -381,26 +382,6 @@ SHOWN_AS: dict[str, Callable[[Job, Any], SafeString | str]] = {
     ),
     "since": _since,
 }
-
-
-@register.inclusion_tag("ojs/console/_act.html", takes_context=True)
-def act(context: Mapping[str, Any], name: str, target: object, **given: Any) -> dict[str, Any]:
-    """Show the button of an action on a target.
-
-    `given` overrides label, kind and question (`ask`) of the action. It may add a text for screen
-    readers (`about`), a page to go back to (`back`) and a `revision`.
-    """
-    action = ACTIONS[name]
-    return {
-        "action": name,
-        "target": target,
-        "label": action.label,
-        "kind": action.kind,
-        "ask": action.ask,
-        "needs_reason": action.needs_reason,
-        "back": context["request"].get_full_path(),
-        **given,
-    }
 
 
 @register.inclusion_tag("ojs/console/_reason.html", takes_context=True)

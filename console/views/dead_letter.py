@@ -21,17 +21,23 @@ class DeadLetter(PageView):
     title = "Dead letter"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """Read a page and group the latest dead jobs."""
+        """Read a page, and group the latest dead jobs if the filter only names what groups have.
+
+        The numbers of the groups would be wrong for any other filter. They stand on the first page.
+        """
         asked = JobFilter.read(self.request.GET, self.tenant)
         wanted = replace(asked, dead="1", state="")
         page = search.page(wanted)
-        found = groups(wanted, timezone.now())
+        named = JobFilter(queue=wanted.queue, type=wanted.type, tenant=wanted.tenant)
+        is_grouped = replace(wanted, queue="", type="", tenant="", fingerprint="", by="").is_empty
+        found = groups(wanted, timezone.now()) if is_grouped and not wanted.after else None
         return super().get_context_data(
             wanted=wanted,
             page=page,
             found=found,
-            chart=found.chart(),
-            group=found.groups[0] if wanted.fingerprint and found.groups else None,
+            chart=found and found.chart(),
+            group=found.groups[0] if found and wanted.fingerprint and found.groups else None,
+            grouped_link="" if is_grouped else named.link(),
             views=saved.read(self.request.user, "dead_letter").views,
             view_query=wanted.link(),
             **for_all(wanted, self.request),

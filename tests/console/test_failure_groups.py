@@ -111,6 +111,25 @@ def test_groups_are_narrowed_by_tenant_queue_and_type(store: None) -> None:
     assert seen(queue="nowhere").groups == []
 
 
+@pytest.mark.parametrize(
+    "query", ["error=disk", "since=1h", "priority=5", "version=2", "args=x", "after=x", "meta=x"]
+)
+def test_groups_are_left_out_where_their_numbers_would_be_wrong(
+    console: Client, query: str
+) -> None:
+    died("disk is full")
+    died("user not found")
+    assert console.get(PAGE, {"type": "*", "by": "ended"}).context["found"].number == 2
+
+    answer = console.get(f"{PAGE}?queue=q&type=mail.*&{query}")
+
+    assert answer.context["found"] is None
+    text = answer.content.decode()
+    assert 'id="groups"' not in text
+    is_first = "after" not in query
+    assert ('href="?queue=q&amp;type=mail.%2A">without other filters' in text) is is_first
+
+
 def test_a_group_has_a_page_and_is_retried_by_one_operation(console: Client) -> None:
     mine = [died(f"user {n} not found") for n in range(3)]
     other = died("disk is full")
