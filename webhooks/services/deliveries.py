@@ -16,7 +16,6 @@ from webhooks import queries
 from webhooks.conf import conf
 from webhooks.domain.verdict import Answer
 from webhooks.models import Attempt, Delivery, Status, Subscription
-from webhooks.services.post import post
 from webhooks.services.send import headers_of
 from webhooks.services.subscriptions import vault
 
@@ -99,6 +98,8 @@ def send_test(subscription: Subscription) -> Answer:
         return Answer(None, 0, error=str(problem), is_final=True)
     headers = headers_of(secrets, body, "webhook.test", f"del_{new_id()}", subscription.id)
     timeout_ms = min(subscription.timeout_ms or conf().timeout_ms, TEST_TIMEOUT_MS)
+    from webhooks.services.post import post  # noqa: PLC0415 - with httpx, which few processes need
+
     return post(subscription.url, body, headers, timeout_ms / 1000)
 
 

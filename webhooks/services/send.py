@@ -20,7 +20,6 @@ from webhooks.domain.signature import sign
 from webhooks.domain.verdict import Answer, wait_s
 from webhooks.models import Status
 from webhooks.queries import Claimed
-from webhooks.services.post import post
 from webhooks.services.subscriptions import vault
 
 USER_AGENT = f"OJS-Webhook/1.0 (ojs-django/{VERSION})"
@@ -110,6 +109,8 @@ def attempt(claimed: Claimed) -> Answer:
     headers = headers_of(
         secrets, bytes(claimed.body), claimed.event_type, claimed.id, claimed.subscription_id
     )
+    from webhooks.services.post import post  # noqa: PLC0415 - with httpx, which few processes need
+
     return post(claimed.url, bytes(claimed.body), headers, claimed.timeout_ms / 1000)
 
 

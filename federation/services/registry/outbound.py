@@ -6,7 +6,7 @@ Each region has its own connections, which are replaced when its entry in the re
 import logging
 from functools import partial
 from threading import Lock
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from django.conf import settings
 
@@ -17,10 +17,12 @@ from federation.domain.exchange import Call, Failure, Reply
 from federation.domain.reasons import Reason
 from federation.domain.region import Region, is_loopback
 from federation.services.registry.registry import stated
-from federation.transport import Transport
 from jobs.conf import read_anew
 from jobs.domain.outbound import address
 from jobs.services.outbound.resolve import Refused, resolve
+
+if TYPE_CHECKING:
+    from federation.transport import Transport
 
 logger = logging.getLogger("ojs.federation")
 
@@ -49,16 +51,19 @@ def send(region: Region, call: Call) -> Reply | Failure:
 class _Transports:
     """Connections of this process, by the entry of their region."""
 
-    by_id: ClassVar[dict[str, tuple[Region, Transport]]] = {}
+    by_id: ClassVar[dict[str, tuple[Region, "Transport"]]] = {}
     lock: ClassVar[Lock] = Lock()
 
     @classmethod
-    def of(cls, region: Region) -> Transport:
+    def of(cls, region: Region) -> "Transport":
         """Return the connections of a region's present entry. Raises FederationConfigError."""
         known = cls.by_id.get(region.id)
         if known is not None and known[0] == region:
             return known[1]
         with cls.lock:
+            # with httpx, which a process without calls to regions does not need
+            from federation.transport import Transport  # noqa: PLC0415
+
             find = partial(address_of, allow_local=may_be_local(region))
             made = Transport([region], timeout_s=TIMEOUT_S, debug=settings.DEBUG, resolve=find)
             before = cls.by_id.get(region.id)
