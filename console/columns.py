@@ -25,11 +25,12 @@ class Column:
 
 
 def since(job: Job) -> tuple[str, datetime] | None:
-    """Return the latest known step of a job and its time: end, due time or start."""
-    for word, at in (("ended", job.finished_at), ("due", job.due_at), ("started", job.started_at)):
-        if at is not None:
-            return word, at
-    return None
+    """Return the latest known step of a job and its time: end, due time, start or enqueue."""
+    known = (
+        ("ended", job.finished_at), ("due", job.due_at), ("started", job.started_at),
+        ("available", job.enqueued_at),
+    )  # fmt: skip
+    return next(((word, at) for word, at in known if at is not None), None)
 
 
 def error_of(job: Job) -> str | None:
@@ -73,7 +74,7 @@ _ALL = (
     Column("created", "Created", lambda job: job.created_at),
     Column("started", "Started", lambda job: job.started_at),
     Column("ended", "Ended", lambda job: job.finished_at),
-    Column("since", "Since", _since),
+    Column("since", "Latest step", _since),
     Column("error", "Error", error_of, is_line=True),
     Column("args", "Arguments", _args, is_line=True),
     Column("meta", "Meta", lambda job: _text(job.meta), is_line=True),

@@ -47,8 +47,16 @@ class Group:
 
     @property
     def hit(self) -> list[tuple[str, int]]:
-        """Return the tenants with the most jobs of the group."""
-        return self.tenants.most_common(NAMED)
+        """Return the tenants with the most jobs of the group; an empty name is no tenant."""
+        if not self.tenants.keys() - {DEFAULT_TENANT}:
+            return []
+        named = self.tenants.most_common(NAMED)
+        return [("" if name == DEFAULT_TENANT else name, jobs) for name, jobs in named]
+
+    @property
+    def further(self) -> int:
+        """Return how many more tenants have jobs of the group."""
+        return max(0, len(self.tenants) - NAMED)
 
     @property
     def spread(self) -> list[tuple[str, list[tuple[str, int]]]]:
@@ -122,8 +130,7 @@ def _grouped(
         oldest[row.fingerprint] = row.at
         group.jobs += 1
         group.lately += row.at > fresh
-        if row.tenant != DEFAULT_TENANT:
-            group.tenants[row.tenant] += 1
+        group.tenants[row.tenant] += 1
         group.queues[row.queue] += 1
         if row.version is not None:
             group.versions[row.version] += 1

@@ -20,6 +20,7 @@ from jobs.domain.access.classified import classification
 from jobs.domain.errors import InvalidRequest, NotFound
 from jobs.domain.job import Job
 from jobs.domain.outcome.bulk import REVIVED
+from jobs.domain.outcome.retry import decide, from_wire
 from jobs.domain.states import TERMINAL, State, state_of
 from jobs.services.audit.audit import done_to
 from jobs.services.dispatch.explain import explain
@@ -54,6 +55,7 @@ class JobDetail(OfOneJob):
             timeline=timeline,
             is_longer=is_longer,
             attempts=tried,
+            why_final=_why_final(job) if state is State.DISCARDED else "",
             bars=gantt.of_attempts(tried, timezone.now()),
             acts=done_to(job.id, "job", limit=ACTS),
             progress=progress_of(job),
@@ -74,6 +76,15 @@ class JobDetail(OfOneJob):
             past=_past_of(job, self.request.GET.get("event")),
             title=f"{job.type} {job.id[-12:]}",
         )
+
+
+def _why_final(job: Job) -> str:
+    """Return why no attempt followed although the job has more; empty: it has no more."""
+    if job.error is None or job.attempt >= job.max_attempts:
+        return ""
+    policy = from_wire(orjson.loads(job.attributes)["retry"])
+    error = orjson.loads(job.error)
+    return decide(policy, error, job.attempt, job.max_attempts, random=lambda: 0.0).why
 
 
 def _past_of(job: Job, event_id: str | None) -> dict[str, Any] | None:

@@ -198,7 +198,7 @@ def delete(name: str, caller: Caller = SYSTEM, *, force: bool = False) -> None:
         workers = 0 if force else Worker.objects.filter(bound).count()
         if workers:
             raise PoolInUse(
-                f"pool {name} has {workers} live workers",
+                f"pool {name} has {workers} live worker{'' if workers == 1 else 's'}",
                 details={"pool": name, "active_workers": workers},
             )
         PoolRow.objects.filter(name=name).delete()

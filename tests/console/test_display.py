@@ -1,5 +1,6 @@
 """Facts on the pages: times, averages, bars, audit entries, titles, the page of an error."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,15 +18,20 @@ from console.zones import zone_name
 from jobs.domain.access.caller import Caller
 from jobs.domain.dispatch.claim import FetchRequest
 from jobs.domain.lanes.limits import parse_key, parse_policy
+from jobs.domain.states import State
 from jobs.models import Audit, Queue
 from jobs.services.audit.audit import record
 from jobs.services.dispatch.fetch import fetch
 from jobs.services.lanes import limits, queue_config
 from jobs.services.operate.queues import pause
+from jobs.services.outcome.ack import Ack, ack
+from jobs.services.outcome.nack import Nack, nack
 from tests.concurrency import aggregate_all
 from tests.console.conftest import WAIT_MS
 from tests.console.test_pages import UNKNOWN, text, url
+from tests.console.test_pools import words
 from tests.factories import JobFactory, stored, stored_ids
+from tests.factories import error as failure
 from tests.versioning.routing import put
 from tests.versioning.wire import TYPE
 from tests.workflows.flows import chain, claimed, created, fail, job
@@ -335,3 +341,39 @@ def test_override_of_a_limit_says_from_when_it_applies(console: Client) -> None:
     )
 
     assert "applies to jobs enqueued after" in text(console, url("limits"))
+
+
+@pytest.mark.parametrize(
+    ("envelope", "error", "shown"),
+    [
+        ({}, {"retryable": False}, "no retry: the worker reported the error as not retryable"),
+        ({}, {"code": "DISCARD"}, "no retry: the worker ended the job by the code DISCARD"),
+        ({}, {"code": "DEAD_LETTER"}, "no retry: the worker moved the job to the dead letter"),
+        (
+            {"retry": {"non_retryable_errors": ["CardDeclined"]}}, {},
+            "no retry: its retry policy lists the error as not retryable",
+        ),
+        ({"retry": {"max_attempts": 1}}, {"retryable": False}, None),
+    ],
+)  # fmt: skip
+def test_a_job_says_why_no_retry_followed(
+    console: Client, envelope: dict[str, Any], error: dict[str, Any], shown: str | None
+) -> None:
+    failing = JobFactory.create(state=State.ACTIVE, **envelope)
+    nack([Nack(failing.id, failure(**{"type": "CardDeclined", **error}))])
+
+    page = words(text(console, url("job", failing.id)))
+
+    assert "Attempt 1 of" in page
+    assert (shown in page) if shown else ("no retry:" not in page)
+
+
+def test_a_duration_of_an_event_is_named(console: Client) -> None:
+    (job_id,) = stored_ids(1)
+    fetch(FetchRequest(("default",)))
+    ack([Ack(job_id)])
+
+    page = words(text(console, url("events")))
+
+    assert re.search(r"job\.started .* waited \d", page)
+    assert re.search(r"job\.completed .* ran \d", page)

@@ -77,8 +77,8 @@ def test_list_shows_pools_with_what_is_used_of_them(console: Client) -> None:
     page = words(text(console, url("pools")))
 
     for shown in (
-        "mine weighted a 3 b 1 0 of 4", "10 % each, within 1 min", "gpu isolated round-robin",
-        "render 2 of 2 full 1 off", "q7 2 more", "0 no limit",
+        "mine weighted a weight 3 b weight 1 0 of 4", "10 % each, within 1 min",
+        "gpu isolated round-robin", "render 2 of 2 full 1 off", "q7 2 more", "0 no limit",
     ):  # fmt: skip
         assert shown in page
 
@@ -352,11 +352,11 @@ def test_form_says_what_is_wrong_by_the_field_and_keeps_the_rest(
 
 def test_delete_asks_for_force_while_workers_live(console: Client) -> None:
     define()
-    assert "even with" not in text(console, url("pool", "mine"))
+    assert "Delete with" not in text(console, url("pool", "mine"))
     heartbeat(Report("w1", pool="mine"))
 
-    assert "even with 1 live worker" in words(text(console, url("pool", "mine")))
-    assert "Pool mine has 1 live workers." in act(console, "pool-delete", id="mine")
+    assert "Delete with 1 live worker" in words(text(console, url("pool", "mine")))
+    assert "Pool mine has 1 live worker." in act(console, "pool-delete", id="mine")
     assert "Pool mine is deleted" in act(console, "pool-delete", id="mine", force="1")
     assert "does not exist" in act(console, "pool-delete", id="mine")
     assert not PoolRow.objects.exists()
@@ -467,9 +467,9 @@ def test_pool_is_made_watched_and_deleted(page: Page) -> None:
     assert page.evaluate("window.isSamePage")
     page.get_by_role("button", name="Delete").click()
     answer(page)
-    expect(page.get_by_role("status")).to_contain_text("has 1 live workers")
+    expect(page.get_by_role("status")).to_contain_text("has 1 live worker")
     page.go_back()
-    page.get_by_label("even with 1 live worker").check()
+    page.get_by_label("Delete with 1 live worker").check()
     page.get_by_role("button", name="Delete").click()
     answer(page)
     expect(page.get_by_role("status")).to_contain_text("Pool mail is deleted")

@@ -42,7 +42,8 @@ function what(told) {
   if (told.reason) return told.reason;
   const ms = told.duration_ms ?? told.wait_ms;
   if (ms === undefined) return "";
-  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toPrecision(3)} s`;
+  const word = told.duration_ms === undefined ? "waited" : "ran";
+  return `${word} ${ms < 1000 ? `${ms} ms` : `${(ms / 1000).toPrecision(3)} s`}`;
 }
 
 function show(body, told) {

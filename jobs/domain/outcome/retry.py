@@ -229,11 +229,15 @@ def _raw_delay(policy: RetryPolicy, attempt: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision on a failed attempt; `delay_ms` only when it will run again."""
+    """The decision on a failed attempt; `delay_ms` only when it will run again.
+
+    `why` says why no attempt follows although the job has more; empty: it has no more.
+    """
 
     state: State
     delay_ms: int | None = None
     dead_letter: bool = False
+    why: str = ""
 
 
 def decide(
@@ -248,11 +252,23 @@ def decide(
     code = error.get("code")
     flagged = policy.on_exhaustion == "dead_letter"
     if code in {"DISCARD", "FAIL"}:
-        return Decision(State.DISCARDED)
+        return Decision(State.DISCARDED, why=f"the worker ended the job by the code {code}")
     if code == "DEAD_LETTER":
-        return Decision(State.DISCARDED, dead_letter=True)
-    if code != "RETRY" and (error.get("retryable") is False or _is_listed(policy, error)):
-        return Decision(State.DISCARDED, dead_letter=flagged)
+        return Decision(
+            State.DISCARDED, dead_letter=True, why="the worker moved the job to the dead letter"
+        )
+    if code != "RETRY" and error.get("retryable") is False:
+        return Decision(
+            State.DISCARDED,
+            dead_letter=flagged,
+            why="the worker reported the error as not retryable",
+        )
+    if code != "RETRY" and _is_listed(policy, error):
+        return Decision(
+            State.DISCARDED,
+            dead_letter=flagged,
+            why="its retry policy lists the error as not retryable",
+        )
     if attempt >= max_attempts:
         return Decision(State.DISCARDED, dead_letter=flagged)
     chosen = error.get("retry_after_ms")

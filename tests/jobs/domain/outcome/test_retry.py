@@ -279,6 +279,7 @@ def test_the_first_row_that_matches_decides(
 
     assert (decision.state, decision.dead_letter) == (state, is_flagged), f"row {row}"
     assert (decision.delay_ms is None) is (state is State.DISCARDED)
+    assert bool(decision.why) is (state is State.DISCARDED and attempt < 3)
 
 
 @pytest.mark.parametrize("after_ms", [0, 30_000, MAX_INTERVAL_MS])
