@@ -481,7 +481,7 @@ def test_what_then_happened_stands_beside_the_prediction(console: Client) -> Non
     assert waits.share == (FEW + 5) / (FEW + 10)
     assert 0 <= waits.p50_ms <= waits.p95_ms <= waits.p99_ms <= waits.max_ms
     assert lines["mail"].predicted["started"] == 4
-    assert "Too early: 5 starts since" in shown
+    assert "too few to compare: 5 starts so far" in shown
     assert f"measured {FEW + 5} 83" in shown
 
 
@@ -547,7 +547,7 @@ def test_a_change_is_simulated_and_applied_in_a_browser(page: Page) -> None:
     page.get_by_role("button", name="Apply", exact=True).click()
     expect(page.get_by_role("status")).to_contain_text("is applied")
     expect(page.get_by_role("heading", name="What then happened")).to_be_visible()
-    expect(page.locator("#since")).to_contain_text("Too early: 0 starts since")
+    expect(page.locator("#since")).to_contain_text("too few to compare: 0 starts so far")
     assert _of_pool()
 
     page.get_by_role("status").get_by_role("button", name="Undo").click()
