@@ -1,6 +1,7 @@
 """Request every page and print the results."""
 
 from bench.console import report
+from bench.console.look import MOST_SHARE, looks
 from bench.console.measure import measure
 from bench.console.pages import asks
 from bench.console.tasks import finish
@@ -15,5 +16,6 @@ def ask(database: Database, times: int) -> int:
     for one in measure(asks(database), times):
         print(report.line(one), flush=True)
         found.append(one)
-    print("", *report.conclusion(found), sep="\n")
-    return 0 if all(one.is_within for one in found) else 1
+    looked = looks(times)
+    print("", *report.conclusion(found), looked, sep="\n")
+    return int(looked.share > MOST_SHARE or not all(one.is_within for one in found))

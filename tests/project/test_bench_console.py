@@ -11,6 +11,7 @@ from django.views.generic import TemplateView
 from django_q.models import OrmQ, Schedule, Task
 
 from bench.console import pages
+from bench.console.look import Looks, looks
 from bench.console.measure import MOST_STATEMENTS, Found, measure
 from bench.console.report import conclusion, line
 from bench.console.store import Store
@@ -64,6 +65,14 @@ def test_a_page_that_is_not_known_is_told(
 
 def test_each_filter_of_the_jobs_has_a_value() -> None:
     assert set(JobFilter.__dataclass_fields__) <= set(pages.OF_JOBS)
+
+
+def test_looks_for_findings_are_measured(database: Database) -> None:
+    looked = looks(2)
+
+    assert 0 < looked.share < 1
+    assert str(Looks(250.0, 99.0)).endswith("0.99% of a core with a look every 10 s")
+    assert str(Looks(99.0, 250.0)).endswith("2.50% of a core with a look every 10 s  ABOVE")
 
 
 def test_what_is_above_a_bound_is_marked_with_its_slowest_statement() -> None:
