@@ -6,7 +6,7 @@ DEV_LOCK ?= requirements-dev.lock
 BIN := $(VENV)/bin
 HOURS ?= 2
 # processes of tests: they wait, too, for servers and browsers
-JOBS ?= $(shell echo $$(( $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 2 )))
+JOBS ?= $(shell echo $$(( $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 3 )))
 ARGS ?=
 
 DEV = --extra all --extra dev

@@ -39,6 +39,7 @@ from tests.console.test_pools import define, form, words
 from tests.console.test_simulate import perform
 from tests.console.test_tenants import put as put_tenant
 from tests.cost import statements_of
+from tests.effort import of_each
 from tests.factories import stored
 
 expect.set_options(timeout=WAIT_MS)
@@ -191,7 +192,7 @@ def test_the_change_of_a_form_is_simulated_applied_and_undone(console: Client, n
     assert not case.is_stored()
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", of_each(CASES))
 def test_a_wrong_field_is_told_as_when_saving_and_nothing_starts(
     console: Client, name: str
 ) -> None:
@@ -209,7 +210,7 @@ def test_a_wrong_field_is_told_as_when_saving_and_nothing_starts(
     assert Audit.objects.count() == begun
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", of_each(CASES))
 def test_a_form_without_a_change_starts_nothing(console: Client, name: str) -> None:
     case = CASES[name]
     apply(console, simulated(console, case))
@@ -223,7 +224,7 @@ def test_a_form_without_a_change_starts_nothing(console: Client, name: str) -> N
     assert Audit.objects.count() == begun
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", of_each(CASES))
 def test_a_setting_that_was_changed_meanwhile_is_not_overwritten(
     console: Client, name: str
 ) -> None:
@@ -253,7 +254,7 @@ def test_a_change_and_back_again_does_not_stop_the_application(console: Client) 
     assert case.is_stored()
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", of_each(CASES))
 def test_a_second_application_does_nothing(console: Client, name: str) -> None:
     case = CASES[name]
     page = simulated(console, case)
@@ -379,7 +380,7 @@ def test_a_read_only_console_applies_nothing(console: Client) -> None:
     assert not case.is_stored()
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", of_each(CASES))
 def test_the_form_is_shown_again_with_the_simulated_values(console: Client, name: str) -> None:
     case = CASES[name]
     page = text(console, simulated(console, case))
