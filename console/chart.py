@@ -61,6 +61,17 @@ class Plot:
         }
 
     @property
+    def step(self) -> str:
+        """Return the length of a step in words."""
+        return step_words(self.spell.period_s)
+
+    @property
+    def kinds(self) -> list[tuple[str, str]]:
+        """Return the kinds of the marks in the plot, each with its word."""
+        found = {mark.kind for mark in self.marks}
+        return [(kind, word) for kind, word in marks.KINDS.items() if kind in found]
+
+    @property
     def labels(self) -> list[str]:
         """Return the heads of the columns."""
         return [label for _, label, _ in self.series]

@@ -11,6 +11,12 @@ from jobs.services.record.rates import Point, Spell
 MOST: Final = 40  # marks of a chart
 COMPARED: Final = 10  # steps before and after a mark
 DEPLOYED, PAUSED, RESUMED, CHANGED = "deployed", "paused", "resumed", "changed"
+KINDS: Final = {
+    DEPLOYED: "deployment",
+    PAUSED: "pause",
+    RESUMED: "resume",
+    CHANGED: "change",
+}  # the first letter stands on the chart
 SCHEMA: Final = "schema.registered"
 BUILD: Final = "worker.build"
 # by action of the audit log: the kind of the mark, and its words before the target

@@ -70,8 +70,10 @@ def test_keys_read_a_chart_and_choose_a_period(page: Page) -> None:
     plot.focus()
 
     page.keyboard.press("End")
+    expect(chart.locator("[data-ojs-said]")).to_contain_text("so far")
     expect(chart.locator("[data-ojs-said]")).to_contain_text("Completed 1")
     page.keyboard.press("Home")
+    expect(chart.locator("[data-ojs-said]")).not_to_contain_text("so far")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Shift+ArrowRight")
     page.keyboard.press("Enter")

@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 
 from console import chart as charts
-from console import ranges, types
+from console import marks, ranges, types
 from console.marks import Subject
 from console.ranges import BY_NAME, RANGES
 from jobs.domain.access.caller import Caller
@@ -212,6 +212,16 @@ def test_marks_tell_the_numbers_before_and_after(console: Client, frozen: dateti
     page = console.get(url("type", "mail.send")).content.decode()
     assert "10.0 %" in page
     assert "50.0 %" in page
+
+
+def test_a_chart_says_what_the_letters_of_its_marks_mean(console: Client, frozen: datetime) -> None:
+    for action in ("queue.resumed", "queue.paused", "queue.config_changed", "queue.purged"):
+        changed(frozen - timedelta(minutes=5), action, "mail")
+
+    assert shown(console).counts.kinds == [
+        ("paused", "pause"), ("resumed", "resume"), ("changed", "change"),
+    ]  # fmt: skip
+    assert len({word[0] for word in marks.KINDS.values()}) == len(marks.KINDS)
 
 
 def changed(at: datetime, action: str, target: str, **more: str) -> None:

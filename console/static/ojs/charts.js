@@ -24,7 +24,9 @@
   }
 
   const DAY_S = 86_400;
-  const { amount, axisOfTime, axisOfValues, dateOf, marks, marksAt, named, picking, shown: clock, span } = window.ojsTimes;
+  const {
+    amount, axisOfTime, axisOfValues, dateOf, marks, marksAt, msSteps, named, parted, picking, shown: clock, span, unfinished,
+  } = window.ojsTimes;
 
   // with the day where the times are of several
   function clockOf(times) {
@@ -61,35 +63,41 @@
 
   const still = { y: false, drag: { x: false, y: false } };
 
+  const SHARE_STEPS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
+  const LETTERS_HEIGHT = 16; // of the marks, above the plot
   const MARK_TONES = { deployed: "violet", paused: "amber", resumed: "green", changed: "blue" };
 
   function overTime(figure, plot, data) {
     const unit = data.unit === "ms" ? span : amount;
     const say = (n) => {
       const values = data.series.map((one) => `${one.label} ${one.values[n] == null ? "–" : unit(one.values[n])}`);
-      return [named(data, n), ...values, ...marksAt(data, n)].join(" · ");
+      const step = n === data.at.length - 1 ? `${named(data, n)} so far` : named(data, n);
+      return [step, ...values, ...marksAt(data, n)].join(" · ");
     };
     const toneOf = (kind) => tone(MARK_TONES[kind]);
+    const lines = data.series.flatMap((one) => parted(one.values).map((values, n) => ({ ...one, values, dash: n ? [4, 3] : undefined })));
     return new window.uPlot({
       width: plot.clientWidth,
       height: plot.clientHeight,
       legend: { show: false },
       cursor: { y: false, drag: { x: true, y: false, setScale: false } },
       tzDate: dateOf(data),
-      plugins: [tip(say, []), marks(data, toneOf), picking(figure, plot, data, say)],
+      padding: [data.marks.length ? LETTERS_HEIGHT : null, null, null, null],
+      plugins: [tip(say, []), unfinished(data, tone("quiet")), marks(data, toneOf), picking(figure, plot, data, say)],
       scales: {
         x: { range: [data.at[0], data.at.at(-1) + data.step] },
         y: { range: (u, low, high) => [0, Math.max(1, high * 1.05)] },
       },
       axes: [axisOfTime(data, axis()), axisOfValues(data, axis())],
-      series: [{}, ...data.series.map((one) => ({
+      series: [{}, ...lines.map((one) => ({
         label: one.label,
         stroke: tone(one.kind, figure),
         width: 1.5,
+        dash: one.dash,
         points: { show: data.at.length < 40, size: 4 },
         spanGaps: false,
       }))],
-    }, [data.at, ...data.series.map((one) => one.values)], plot);
+    }, [data.at, ...lines.map((one) => one.values)], plot);
   }
 
   // Names from top to bottom, two bars for each where two are compared.
@@ -113,7 +121,7 @@
       },
       axes: [
         { ...axis(), side: 3, size, splits: () => places, values: () => names, grid: { show: false } },
-        { ...axis(), side: 2, size: 28, space: 64, values: (u, splits) => splits.map(shown) },
+        { ...axis(), side: 2, size: 28, space: 64, incrs: data.unit === "share" ? SHARE_STEPS : msSteps, values: (u, splits) => splits.map(shown) },
       ],
       series: [{}, ...data.series.map((one, n) => ({
         label: one.label,
@@ -128,13 +136,18 @@
   function trend(figure, plot, data) {
     const isOne = data.lines.length === 1;
     const time = clockOf(data.at);
+    const half = (data.at.length > 1 ? data.at[1] - data.at[0] : 60) / 2;
+    const middles = data.at.map((at) => at + half); // a value stands in the middle of its time
     return new window.uPlot({
       width: plot.clientWidth,
       height: TREND_HEIGHT,
       cursor: { drag: { x: false, y: false } },
-      scales: { y: { range: (u, low, high) => [0, Math.max(1, high)] } },
+      scales: {
+        x: { range: [data.at[0], data.at.at(-1) + 2 * half] },
+        y: { range: (u, low, high) => [0, Math.max(1, high)] },
+      },
       axes: [{ ...axis(), size: 28, space: 90, values: (u, splits) => splits.map(time) }, { ...axis(), size: 46, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000] }],
-      series: [{ value: (u, at) => (at == null ? "–" : time(at)) }, ...data.lines.map((one, n) => ({
+      series: [{ value: (u, at) => (at == null ? "–" : time(at - half)) }, ...data.lines.map((one, n) => ({
         label: one.label,
         stroke: tone(TONES[n]),
         fill: isOne ? tone(TONES[n]) : undefined,
@@ -142,7 +155,7 @@
         paths: isOne ? window.uPlot.paths.bars({ size: [0.8, 40] }) : undefined,
         points: { show: false },
       }))],
-    }, [data.at, ...data.lines.map((one) => one.jobs)], plot);
+    }, [middles, ...data.lines.map((one) => one.jobs)], plot);
   }
 
   function spark(figure, plot, values) {

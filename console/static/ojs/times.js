@@ -80,7 +80,27 @@
       : new Date(seconds * 1000));
   }
 
-  // lines with a letter at the top; the list below the chart has the same changes in words
+  // The step that is not over yet has a band, and the lines to its values are dashed.
+  function unfinished(data, fill) {
+    const drawClear = (u) => {
+      const { ctx, bbox } = u;
+      const since = Math.max(bbox.left, u.valToPos(data.at.at(-1), "x", true));
+      ctx.save();
+      ctx.globalAlpha = 0.12;
+      ctx.fillStyle = fill;
+      ctx.fillRect(since, bbox.top, bbox.left + bbox.width - since, bbox.height);
+      ctx.restore();
+    };
+    return { hooks: { drawClear } };
+  }
+
+  // The values that are whole, and the last of them with the one that still grows.
+  function parted(values) {
+    const last = values.length - 1;
+    return [values.map((one, n) => (n < last ? one : null)), values.map((one, n) => (n < last - 1 ? null : one))];
+  }
+
+  // lines with a letter above the plot; the legend and the list below the chart say what they mean
   function marks(data, toneOf) {
     const draw = (u) => {
       const { ctx, bbox } = u;
@@ -88,24 +108,30 @@
       ctx.save();
       ctx.font = `${11 * ratio}px system-ui, sans-serif`;
       ctx.textAlign = "center";
-      // letters that would overlap stand below each other, each letter once
-      let [before, letters] = [-Infinity, []];
+      // letters that would overlap stand side by side, each letter once
+      const groups = [];
+      const wide = 12 * ratio;
       for (const mark of data.marks) {
         const x = Math.round(u.valToPos(mark.at, "x", true));
         if (x < bbox.left || x > bbox.left + bbox.width) continue;
-        ctx.strokeStyle = ctx.fillStyle = toneOf(mark.kind);
+        ctx.strokeStyle = toneOf(mark.kind);
         ctx.lineWidth = ratio;
         ctx.setLineDash([3 * ratio, 3 * ratio]);
         ctx.beginPath();
-        ctx.moveTo(x, bbox.top + 12 * ratio);
+        ctx.moveTo(x, bbox.top);
         ctx.lineTo(x, bbox.top + bbox.height);
         ctx.stroke();
-        if (x - before >= 12 * ratio) letters = [];
-        before = x;
-        const letter = LETTERS[mark.kind];
-        if (letters.includes(letter)) continue;
-        ctx.fillText(letter, x, bbox.top + (10 + 12 * letters.length) * ratio);
-        letters.push(letter);
+        const group = groups.at(-1);
+        if (group && x < group.x + wide * Math.max(1, group.kinds.length)) {
+          if (!group.kinds.includes(mark.kind)) group.kinds.push(mark.kind);
+        } else groups.push({ x, kinds: [mark.kind] });
+      }
+      for (const { x, kinds } of groups) {
+        const first = Math.min(x, bbox.left + bbox.width - wide * (kinds.length - 1));
+        kinds.forEach((kind, n) => {
+          ctx.fillStyle = toneOf(kind);
+          ctx.fillText(LETTERS[kind], first + n * wide, bbox.top - 4 * ratio);
+        });
       }
       ctx.restore();
     };
@@ -191,5 +217,7 @@
     };
   }
 
-  window.ojsTimes = { amount, axisOfTime, axisOfValues, dateOf, marks, marksAt, named, picking, shown, span };
+  window.ojsTimes = {
+    amount, axisOfTime, axisOfValues, dateOf, marks, marksAt, msSteps: MS_STEPS, named, parted, picking, shown, span, unfinished,
+  };
 })();
