@@ -14,7 +14,7 @@ DEPLOYED, PAUSED, RESUMED, CHANGED = "deployed", "paused", "resumed", "changed"
 KINDS: Final = {
     DEPLOYED: "deployment",
     PAUSED: "pause",
-    RESUMED: "resume",
+    RESUMED: "resumption",
     CHANGED: "change",
 }  # the first letter stands on the chart
 SCHEMA: Final = "schema.registered"

@@ -8,6 +8,7 @@ COLORS: Final = (
     ("page", "behind the cards"), ("card", "cards, dialogs, the header"),
     ("line", "borders"), ("soft", "hover, code, chosen entries"),
     ("text", "text"), ("quiet", "labels and notes"),
+    ("shade", "the edges of what is cut and scrolls"),
     ("accent", "links and focus"), ("accent-fill", "the primary button"),
     ("blue", "available"), ("green", "completed"), ("amber", "retryable, paused, warnings"),
     ("red", "discarded, errors, dangerous actions"), ("violet", "scheduled, pending"),

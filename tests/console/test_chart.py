@@ -219,7 +219,7 @@ def test_a_chart_says_what_the_letters_of_its_marks_mean(console: Client, frozen
         changed(frozen - timedelta(minutes=5), action, "mail")
 
     assert shown(console).counts.kinds == [
-        ("paused", "pause"), ("resumed", "resume"), ("changed", "change"),
+        ("paused", "pause"), ("resumed", "resumption"), ("changed", "change"),
     ]  # fmt: skip
     assert len({word[0] for word in marks.KINDS.values()}) == len(marks.KINDS)
 
