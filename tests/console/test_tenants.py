@@ -91,9 +91,35 @@ def test_list_shows_shares_rates_and_limits_in_use(console: Client) -> None:
     assert "blue Blue Ltd" in shown
     line = re.search(r"blue Blue Ltd (.*?) red ", shown)
     assert line
-    for part in ("3 75 % 75 %", "10 5.0 1.0", "/2 active", "5/300 new", "/100 waiting", "0/7 sch"):
+    for part in ("3 75 % 75 %", "10 5.0 1.0", "/2 active", "5/300 new", "/100 available and scheduled", "0/7 sch"):
         assert part in line[1], part
     assert "none set" in shown
+
+
+def test_entitlements_of_tenants_with_jobs_add_up_whatever_the_survey_saw(
+    console: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("blue", weight=3.0)
+    put("red")
+    put("gone", weight=4.0)
+    of("red")
+    of("gone")
+    survey()
+    fetch(FetchRequest(("default",), 2, "w1"))  # empties both lanes
+
+    of("blue")
+
+    assert due() == {"blue": 1.0}
+    of("red")
+    assert due() == {"blue": 0.75, "red": 0.25}
+    monkeypatch.setattr("console.tenants.LANES", 1)
+    assert due() == {"blue": 3 / 5, "red": 1 / 5}  # by the survey
+
+
+def due() -> dict[str, float]:
+    """Return the entitlement of each tenant that has one, by the list."""
+    lines = page(TenantFilter()).lines
+    return {line.row.id: line.due for line in lines if line.due is not None}
 
 
 def test_list_puts_the_loudest_first_and_others_by_id(console: Client) -> None:
@@ -118,8 +144,8 @@ def test_who_is_loud_now_names_those_that_stand_out_and_why(console: Client) -> 
 
     assert [line.row.id for line in answer.context["noisy"]] == ["loud", "calm"]
     shown = words(answer.content.decode())
-    assert "90 % of all new jobs · limit of 0 active" in shown
-    assert "75 % of all starts" in shown
+    assert "90 % of all new jobs in the last 5 minutes · limit of 0 active" in shown
+    assert "75 % of all starts in the last 5 minutes" in shown
     assert not console.get(url("tenants", name="l")).context["noisy"]
 
 
@@ -146,7 +172,7 @@ def test_tenant_at_a_limit_is_marked(console: Client) -> None:
     of("blue", 3)
 
     assert "blue at a limit" in words(text(console, url("tenants")))
-    assert "3/3 waiting" in words(text(console, url("tenants")))
+    assert "3/3 available and scheduled" in words(text(console, url("tenants")))
 
 
 @pytest.mark.parametrize("sort", ["", "id"])
@@ -224,8 +250,10 @@ def test_noisy_tenants_come_first_with_their_signals(console: Client) -> None:
     assert listed(console, noisy="1") == ["noisy"]
     shown = words(answer.content.decode())
     for said in (
-        "500 wait, others: 3", "1200 new jobs a minute, others: 90", "30 of 40 active jobs",
-        "50 % of its attempts fail, others: 1 %",
+        "500 available jobs, median of the other tenants: 3",
+        "1,200 new jobs in the last minute, mean of the other tenants: 90",
+        "30 of all 40 active jobs",
+        "50 % of its attempts in the last minute failed, mean of the other tenants: 1 %",
     ):  # fmt: skip
         assert said in shown
 
@@ -275,7 +303,8 @@ def test_detail_shows_jobs_limits_queues_chart_and_audit(console: Client) -> Non
     shown = words(page_)
 
     for part in (
-        "3 available", "2 active", "2/2 limit reached", "/300", "max_queue_depth 3/100",
+        "3 available", "2 active", "2/2 limit reached", "New jobs in 1 min", "/300",
+        "Available and scheduled jobs 3/100",
         "40 enqueued", "mail 2 2 0", "pages 1 0 0", "tenant.configured", "asked for",
         "Fairness weight 3", "Jobs over a limit are refused",
     ):  # fmt: skip
