@@ -174,6 +174,14 @@ def parts(fraction: float) -> str:
 
 
 @register.simple_tag
+def rate_between(rate: float, low: float, high: float, words: str = "") -> SafeString:
+    """Show a rate as percent, and its interval in brackets with as many decimals."""
+    decimals = 1 if high >= 0.01 else 3  # noqa: PLR2004 - intervals below 1 %
+    said = [f"{100 * one:.{decimals}f}" for one in (rate, low, high)]
+    return format_html('{} % <span class="quiet">({}{} to {} %)</span>', said[0], words, *said[1:])
+
+
+@register.simple_tag
 def share_bar(got: float | None, due: float | None) -> SafeString | str:
     """Show the share of a queue as a bar and in words, with a mark at its entitlement."""
     if got is None:
