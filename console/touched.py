@@ -75,7 +75,9 @@ def _touched(
     ids = {state: walk.first(wanted, state) for state in jobs}
     ages = queries.created({state.value: found for state, found in ids.items()})
     columns = [
-        Column(one, jobs[one], *ages.get(one.value, (None, None)), jobs[one] > len(ids[one]))
+        Column(
+            one, jobs[one], *ages.get(one.value, (None, None)), is_part=jobs[one] > len(ids[one])
+        )
         for one in jobs
     ]
     rows = [
