@@ -203,7 +203,8 @@ class TenantLine:
             took = f"{throttle.effective:g} instead of {throttle.original:g}"
             yield f"throttled: {throttle.action} {took}"
         if held.all_enqueued and held.enqueued > MUCH * held.all_enqueued:
-            yield f"{100 * min(1.0, held.enqueued / held.all_enqueued):.0f} % of all new jobs {_PERIOD}"
+            part = min(1.0, held.enqueued / held.all_enqueued)
+            yield f"{100 * part:.0f} % of all new jobs {_PERIOD}"
         if self.got is not None and self.got > MUCH:
             entitled = "" if self.due is None else f", now entitled to {100 * self.due:.0f} %"
             yield f"{100 * self.got:.0f} % of all starts {_PERIOD}{entitled}"

@@ -10,6 +10,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from console.filters import JobFilter, read_time
+from console.sizes import filesizeformat
 from console.templatetags.ojs import band, cron_reason, facts
 from console.times import NOTHING, age, average
 from console.versions import RuleLine, scale
@@ -335,3 +336,14 @@ def test_override_of_a_limit_says_from_when_it_applies(console: Client) -> None:
     )
 
     assert "applies to jobs enqueued after" in text(console, url("limits"))
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (0, "0 bytes"), (1, "1 byte"), (112 * 1024, "112 KB"), (1153434, "1.1 MB"),
+        (10 * 2**30, "10 GB"),
+    ],
+)  # fmt: skip
+def test_sizes_have_no_spare_decimal(size: int, words: str) -> None:
+    assert filesizeformat(size).replace("\N{NO-BREAK SPACE}", " ") == words

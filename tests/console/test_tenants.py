@@ -91,7 +91,14 @@ def test_list_shows_shares_rates_and_limits_in_use(console: Client) -> None:
     assert "blue Blue Ltd" in shown
     line = re.search(r"blue Blue Ltd (.*?) red ", shown)
     assert line
-    for part in ("3 75 % 75 %", "10 5.0 1.0", "/2 active", "5/300 new", "/100 available and scheduled", "0/7 sch"):
+    for part in (
+        "3 75 % 75 %",
+        "10 5.0 1.0",
+        "/2 active",
+        "5/300 new",
+        "/100 available and scheduled",
+        "0/7 sch",
+    ):
         assert part in line[1], part
     assert "none set" in shown
 
@@ -312,6 +319,15 @@ def test_detail_shows_jobs_limits_queues_chart_and_audit(console: Client) -> Non
     assert f"{url('jobs')}?state=available&amp;queue=mail&amp;tenant=blue" in page_
     assert f"{url('jobs')}?state=active&amp;tenant=blue" in page_
     assert f"{url('audit')}?target=blue" in page_
+
+
+def test_jobs_without_a_tenant_have_one_name(console: Client) -> None:
+    (job,) = stored(1)
+
+    assert "no tenant _default" in words(text(console, url("tenants")))
+    assert "Tenant _default no tenant" in words(text(console, url("tenant", "_default")))
+    assert "Tenant no tenant" in words(text(console, url("job", job.id)))
+    assert re.search(r"default no tenant \d", words(text(console, url("jobs"))))
 
 
 def test_detail_of_the_default_tenant_is_always_there(console: Client) -> None:
