@@ -75,10 +75,9 @@ def _touched(
     ids = {state: walk.first(wanted, state) for state in jobs}
     ages = queries.created({state.value: found for state, found in ids.items()})
     columns = [
-        Column(
-            one, jobs[one], *ages.get(one.value, (None, None)), is_part=jobs[one] > len(ids[one])
-        )
+        Column(one, jobs[one], oldest, newest, is_part=jobs[one] > len(ids[one]))
         for one in jobs
+        for oldest, newest in (ages.get(one.value, (None, None)),)
     ]
     rows = [
         (name, [max(0, by_state.get(CODES[one], 0)) for one in jobs])

@@ -564,11 +564,11 @@ def test_one_limit_is_set_and_the_others_stay(console: Client) -> None:
     put("blue", limits=LIMITS)
 
     told = act(console, "tenant-limit", id="blue", limit="max_concurrency", value="5", reason="x")
-    assert told == "max_concurrency of tenant blue is 5 from now on."
+    assert told == "“Active jobs” of tenant blue: 5 from now on."
     told = act(console, "tenant-limit", id="blue", limit="max_enqueue_rate", value="9", reason="x")
-    assert "is 9 in PT1M" in told
+    assert "“New jobs per minute” of tenant blue: 9" in told
     told = act(console, "tenant-limit", id="blue", limit="max_scheduled", value="", reason="x")
-    assert "is unlimited" in told
+    assert "“Scheduled jobs” of tenant blue: unlimited" in told
 
     row = tenants.find("blue")
     assert (row.max_concurrency, row.enqueue_limit, row.max_scheduled) == (5, 9, None)
@@ -690,7 +690,9 @@ def test_loud_tenant_is_found_limited_and_suspended(page: Page) -> None:
     assert tenants.find("loud").max_queue_depth is None  # the browser requires a reason
     panel.get_by_label("Reason").first.fill("ticket 7")
     panel.get_by_role("button", name="Set limit").first.click()
-    expect(page.get_by_role("status")).to_contain_text("max_queue_depth of tenant loud is 10")
+    expect(page.get_by_role("status")).to_contain_text(
+        "“Available and scheduled jobs” of tenant loud: 10"
+    )
     page.locator("#live").get_by_role("link", name="loud").first.click()
     expect(page.locator("h1")).to_contain_text("loud")
     expect(page.locator("#live")).to_contain_text("3/10")
