@@ -5,7 +5,10 @@ uPlot draws the charts (`static/ojs/charts.js`).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
+
+from console.templatetags.ojs import tenant_name
 
 MOST = 20  # names in a chart; the table has all
 ROW, AXIS = 46, 36  # height in pixels of a name with its bars, and of the axis
@@ -30,18 +33,22 @@ def _group(found: Mapping[str, Any], kind: str) -> Group:
     before, after = found["before"][kind], (found["after"] or {}).get(kind)
     names = sorted(before, key=lambda name: (-before[name]["jobs"], name))
     sides = {"before": before} | ({"after": after} if after else {})
+    labels = {name: tenant_name(name) if kind == "tenants" else name for name in names}
+    some = dict(islice(labels.items(), MOST))
     return Group(
         kind.capitalize(),
-        [_chart(title, names[:MOST], sides, member) for title, member in MEASURES],
-        [(name, before[name], after and after[name]) for name in names],
+        [_chart(title, some, sides, member) for title, member in MEASURES],
+        [(labels[name], before[name], after and after[name]) for name in names],
     )
 
 
-def _chart(title: str, names: list[str], sides: Mapping[str, Any], member: str) -> dict[str, Any]:
+def _chart(
+    title: str, names: Mapping[str, str], sides: Mapping[str, Any], member: str
+) -> dict[str, Any]:
     return {
         "title": title,
         "unit": member,
-        "names": names,
+        "names": list(names.values()),
         "height": max(1, len(names)) * ROW + AXIS,
         "series": [
             {"kind": side, "label": side, "values": [rows[name][member] for name in names]}

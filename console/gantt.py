@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.template.defaultfilters import filesizeformat
-
+from console.sizes import filesizeformat
 from console.story import Attempt
 from console.times import span
 from durable.domain.steps import StoredStep
@@ -69,6 +68,11 @@ class Timeline:
     lines: list[Line]
     left_out: int
     ticks: list[tuple[float, str]] = field(default_factory=list)  # percent, time since the start
+
+    @property
+    def length_ms(self) -> int:
+        """Return the time from the beginning to the end."""
+        return round((self.until - self.since).total_seconds() * 1000)
 
 
 @dataclass(frozen=True, slots=True)

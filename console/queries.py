@@ -98,8 +98,8 @@ class TenantPlace(NamedTuple):
     failed: int  # attempts
     waits_since: datetime | None  # creation of its oldest available job
     is_eligible: bool  # it has jobs to hand out
-    weights: float  # of eligible tenants; from here on at the last survey
-    all_enqueued: int
+    weights: float  # of all eligible tenants; with many lanes at the last survey
+    all_enqueued: int  # from here on at the last survey
     all_started: int
     tenants: int  # with any activity
 
@@ -115,9 +115,10 @@ def tenants(wanted: TenantSearch, **bounds: int | str) -> tuple[list[Listed], st
     return [Listed(*row[:3]) for row in found if row[0] is not None], further
 
 
-def tenant_places(tenants: Sequence[str], minutes: int) -> dict[str, TenantPlace]:
-    """Read the recent activity of tenants, by id."""
-    rows = _rows("tenant_places", {"tenants": list(tenants), "minutes": minutes})
+def tenant_places(tenants: Sequence[str], minutes: int, lanes: int) -> dict[str, TenantPlace]:
+    """Read the recent activity of tenants, by id; parameters as in `sql/tenant_places.sql`."""
+    params = {"tenants": list(tenants), "minutes": minutes, "lanes": lanes}
+    rows = _rows("tenant_places", params)
     return {row[0]: TenantPlace(*row) for row in rows}
 
 

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from console import queries
 from console.queries import TenantPlace, TenantSearch
+from console.times import span
 from jobs.domain.states import State
-from jobs.domain.wire.durations import format_duration
 from jobs.services.operate.queues import QueueStats, named_stats
 from tenancy.conf import conf
 from tenancy.domain.noise import Reason, Signal
@@ -21,17 +21,19 @@ from tenancy.services.tenant_cache import limits_of, policy_of
 from tenancy.services.watch import SURVEY_MINUTES
 
 SIZE = 50
+LANES = 1000  # offered lanes up to which a page sums the weights itself
 LOOKED = 20_000  # tenants that a search reads for one page
 MINUTES = SURVEY_MINUTES  # period of the counted shares and rates
 MUCH = 0.5  # part of the sum of all tenants
 QUEUES = 100
+_PERIOD = f"in the last {MINUTES} minutes"
 PANEL = 5  # noisy tenants above the list
 PLACE = re.compile(r"([0-9]{1,15})~(.{1,255})")
 # names of the limits in the text of a bar
 HELD = {
     "max_concurrency": "active",
     "max_enqueue_rate": "new",
-    "max_queue_depth": "waiting",
+    "max_queue_depth": "available and scheduled",
     "max_scheduled": "scheduled",
     "max_queues": "queues",
 }
@@ -98,6 +100,13 @@ class Use:
         return HELD.get(self.name, self.name)
 
     @property
+    def label(self) -> str:
+        """Return the name of the limit, as in the form of the tenant."""
+        if self.per:
+            return f"New jobs in {self.per}"
+        return LABELS.get(self.name, self.name)
+
+    @property
     def part(self) -> float:
         """Return the used part, 1 for all; a limit of 0 is always used up."""
         return self.held / self.most if self.most else 1.0
@@ -131,7 +140,7 @@ class TenantLine:
 
     @property
     def due(self) -> float | None:
-        """Return the part to which it is entitled; None if it has no job to hand out."""
+        """Return the part to which it is entitled now; None if no waiting job may start."""
         held = self.place
         return min(1.0, self.weight / held.weights) if held.is_eligible and held.weights else None
 
@@ -194,25 +203,28 @@ class TenantLine:
             took = f"{throttle.effective:g} instead of {throttle.original:g}"
             yield f"throttled: {throttle.action} {took}"
         if held.all_enqueued and held.enqueued > MUCH * held.all_enqueued:
-            yield f"{100 * min(1.0, held.enqueued / held.all_enqueued):.0f} % of all new jobs"
+            part = min(1.0, held.enqueued / held.all_enqueued)
+            yield f"{100 * part:.0f} % of all new jobs {_PERIOD}"
         if self.got is not None and self.got > MUCH:
-            entitled = "" if self.due is None else f", entitled to {100 * self.due:.0f} %"
-            yield f"{100 * self.got:.0f} % of all starts{entitled}"
+            entitled = "" if self.due is None else f", now entitled to {100 * self.due:.0f} %"
+            yield f"{100 * self.got:.0f} % of all starts {_PERIOD}{entitled}"
         for use in self.reached:
             used = f"{use.held} of {use.most} {use.words}: limit reached"
             yield used if use.most else f"limit of 0 {use.words}"
 
 
 def in_words(signal: Signal) -> str:
-    """Describe in words how a tenant exceeds the other tenants."""
+    """Describe in words how a tenant exceeds the other tenants; rates are of a minute."""
     value, others = signal.value, signal.compared_with
     if signal.reason is Reason.QUEUE_DEPTH:
-        return f"{value:.0f} wait, others: {others:.0f}"
+        return f"{value:,.0f} available jobs, median of the other tenants: {others:,.0f}"
     if signal.reason is Reason.ENQUEUE_RATE:
-        return f"{value * 60:.0f} new jobs a minute, others: {others * 60:.0f}"
+        said = f"{value * 60:,.0f} new jobs in the last minute"
+        return f"{said}, mean of the other tenants: {others * 60:,.0f}"
     if signal.reason is Reason.ACTIVE:
-        return f"{value:.0f} of {others:.0f} active jobs"
-    return f"{100 * value:.0f} % of its attempts fail, others: {100 * others:.0f} %"
+        return f"{value:,.0f} of all {others:,.0f} active jobs"
+    said = f"{100 * value:.0f} % of its attempts in the last minute failed"
+    return f"{said}, mean of the other tenants: {100 * others:.0f} %"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +265,7 @@ def _lines(
 ) -> list[TenantLine]:
     by_id = {row.id: row for row in rows or tenants.named(ids)}
     listed = [by_id[one] for one in ids if one in by_id]  # deleted tenants are absent
-    places = queries.tenant_places([row.id for row in listed], MINUTES)
+    places = queries.tenant_places([row.id for row in listed], MINUTES, LANES)
     counted = stats.summaries(listed)
     used = stats.used(listed, counted)
     return [
@@ -268,7 +280,7 @@ def _placed(place: TenantPlace, noisy: Sequence[str]) -> TenantPlace:
 
 def _uses(row: Tenant, used: Mapping[str, tuple[int, int]]) -> list[Use]:
     rate = limits_of(row).max_enqueue_rate
-    per = {"max_enqueue_rate": format_duration(rate.period_ms)} if rate else {}
+    per = {"max_enqueue_rate": span(rate.period_ms)} if rate else {}
     return [Use(name, most, held, per.get(name, "")) for name, (most, held) in used.items()]
 
 

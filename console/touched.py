@@ -25,6 +25,7 @@ class Column:
     jobs: int
     oldest_at: datetime | None
     newest_at: datetime | None
+    is_part: bool = False  # it has more jobs than were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,11 @@ def _touched(
 ) -> Touched:
     ids = {state: walk.first(wanted, state) for state in jobs}
     ages = queries.created({state.value: found for state, found in ids.items()})
-    columns = [Column(one, jobs[one], *ages.get(one.value, (None, None))) for one in jobs]
+    columns = [
+        Column(one, jobs[one], oldest, newest, is_part=jobs[one] > len(ids[one]))
+        for one in jobs
+        for oldest, newest in (ages.get(one.value, (None, None)),)
+    ]
     rows = [
         (name, [max(0, by_state.get(CODES[one], 0)) for one in jobs])
         for name, by_state in parts.items()

@@ -50,7 +50,8 @@ class Sample:
 
     spreads: list[Spread] = field(default_factory=list)
     tenants: list[tuple[str, int]] = field(default_factory=list)  # starts by tenant
-    recent: list[Job] = field(default_factory=list)
+    recent: list[Job] = field(default_factory=list)  # by latest event
+    latest: Mapping[str, datetime] = field(default_factory=dict)  # event of each recent job
     looked: int = 0
     back_to: datetime | None = None
 
@@ -59,6 +60,7 @@ def sample(job_type: str) -> Sample:
     """Read the latest runs of a type and their jobs; two statements."""
     events = queries_over_time.type_runs(job_type, LOOKED)
     ids = list(dict.fromkeys(event.job_id for event in events))[:RECENT]
+    latest = {event.job_id: event.at for event in reversed(events) if event.job_id in ids}
     tenants = Counter(
         event.tenant or DEFAULT_TENANT for event in events if event.kind == Kind.STARTED
     )
@@ -70,6 +72,7 @@ def sample(job_type: str) -> Sample:
         ],
         tenants.most_common(TENANTS),
         show_many(ids),
+        latest,
         events[0].looked if events else 0,
         events[0].back_to if events else None,
     )

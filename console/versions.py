@@ -23,15 +23,21 @@ STATES = {
 }
 
 
+AFTER_ROLLBACK = {"now": "stopped", "next": "left", "later": "left"}
 SAME = timedelta(seconds=10)  # between the clocks of a rollback's row and of its audit entry
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a plan; `mark` is done, now, next or later."""
+    """A step of a plan; `mark` is done, now, next or later; after a rollback stopped or left."""
 
     percent: float
     mark: str
+
+    @property
+    def words(self) -> str:
+        """Return its mark in words."""
+        return "not reached" if self.mark == "left" else self.mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,10 @@ class RulesCard:
         if plan is None or self.row.step is None:
             return []
         following = next_step(self.row)
-        return [Step(one, _mark(n, self.row.step, following)) for n, one in enumerate(plan.steps)]
+        marks = [_mark(n, self.row.step, following) for n in range(len(plan.steps))]
+        if self.row.rolled_back_at is not None:
+            marks = [AFTER_ROLLBACK.get(one, one) for one in marks]
+        return [Step(one, mark) for one, mark in zip(plan.steps, marks, strict=True)]
 
     @property
     def shares(self) -> str:
@@ -128,6 +137,17 @@ class Slower:
     stable: Version
     p50: float
     p95: float
+
+    @property
+    def words(self) -> str:
+        """Compare the times in a sentence."""
+        p50, p95 = _times(self.p50), _times(self.p95)
+        return f"{self.newest} takes {p50} as {self.stable} at p50, and {p95} at p95."
+
+
+def _times(factor: float) -> str:
+    said = f"{factor:.2f}"
+    return "as long" if said == "1.00" else f"{said} times as long"
 
 
 def slower(seen: Observed, row: Routing) -> Slower | None:

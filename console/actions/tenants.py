@@ -11,7 +11,7 @@ from tenancy.conf import conf
 from tenancy.domain.tenant import Standing
 from tenancy.domain.tenant_id import is_tenant_id
 from tenancy.domain.tenant_request import LIMITS
-from tenancy.forms import one_limit
+from tenancy.forms import LABELS, one_limit
 from tenancy.services import tenants, throttles
 from tenancy.services.tenant_cache import limits_of
 
@@ -42,8 +42,9 @@ def _limit(form: QueryDict, who: Caller) -> str:
     wanted = one_limit(limit, form.get("value", "").strip(), before)
     tenants.put_limits(name, wanted, who, reason=who.reason)
     value = wanted.to_wire()[limit]
-    said = f"{value['limit']} in {value['period']}" if isinstance(value, dict) else value
-    return f"{limit} of tenant {name} is {'unlimited' if value is None else said} from now on."
+    value = value["limit"] if isinstance(value, dict) else value
+    said = "unlimited" if value is None else f"{value:,}"
+    return f"“{LABELS[limit]}” of tenant {name}: {said} from now on."
 
 
 def _delete(*, force: bool) -> Run:

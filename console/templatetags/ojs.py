@@ -21,6 +21,7 @@ from console.filters import JobFilter
 from console.history import text_of
 from console.markdown import plain
 from console.models import Operation
+from console.sizes import filesizeformat
 from console.times import NOTHING, age, average, clock, in_zone, local, span
 from jobs.domain.access.caller import MAX_REASON
 from jobs.domain.job import Job
@@ -35,6 +36,7 @@ register = template.Library()
 for of_time in (age, average, clock, local, in_zone, span):
     register.filter(of_time)
 register.filter(plain)
+register.filter(filesizeformat)  # instead of the filter of Django
 register.simple_tag(runbooks.named, name="runbook_of")
 register.simple_tag(act, takes_context=True)
 
@@ -174,6 +176,14 @@ def parts(fraction: float) -> str:
 
 
 @register.simple_tag
+def rate_between(rate: float, low: float, high: float, words: str = "") -> SafeString:
+    """Show a rate as percent, and its interval in brackets with as many decimals."""
+    decimals = 1 if high >= 0.01 else 3  # noqa: PLR2004 - intervals below 1 %
+    said = [f"{100 * one:.{decimals}f}" for one in (rate, low, high)]
+    return format_html('{} % <span class="quiet">({}{} to {} %)</span>', said[0], words, *said[1:])
+
+
+@register.simple_tag
 def share_bar(got: float | None, due: float | None) -> SafeString | str:
     """Show the share of a queue as a bar and in words, with a mark at its entitlement."""
     if got is None:
@@ -225,9 +235,11 @@ def pool_link(name: str | None) -> SafeString | str:
 
 @register.filter
 def tenant(name: str | None) -> SafeString | str:
-    """Show a tenant as a link to its page; a dash for the default tenant."""
-    if not name or name == DEFAULT_TENANT:
+    """Show a tenant as a link to its page; words for the default tenant."""
+    if not name:
         return NOTHING
+    if name == DEFAULT_TENANT:
+        return format_html('<span class="quiet">{}</span>', tenant_name(name))
     if not has_app("tenancy"):
         return name
     return format_html('<a href="{}">{}</a>', reverse("ojs_console:tenant", args=[name]), name)
@@ -360,7 +372,7 @@ def cell(job: Job, name: str) -> SafeString:
 def _fact(job: Job, name: str) -> SafeString | str:
     value = COLUMNS[name].value(job)
     if value is None:
-        return NOTHING
+        return tenant(DEFAULT_TENANT) if name == "tenant" else NOTHING
     if name in SHOWN_AS:
         return SHOWN_AS[name](job, value)
     if isinstance(value, datetime):

@@ -14,7 +14,7 @@ from console.views.base import PageView
 from federation.domain.region import ID_PATTERN
 from federation.models import Region
 from federation.services.replication import adopt, forget_region
-from jobs.domain.errors import InvalidRequest, NotFound, OJSError
+from jobs.domain.errors import Conflict, InvalidRequest, NotFound, OJSError
 from jobs.domain.wire.names import QUEUE_PATTERN
 
 NAMED = 8  # queues in the list
@@ -104,12 +104,12 @@ class RegionForget(RegionOperation):
 
     def outlook(self, region: str) -> dict[str, Any]:
         """Count the copies."""
-        found, blocked = None, None
+        found, blocked, is_registered = None, None, False
         try:
             order = forget_region.Order(region, forget_region.MOST, dry_run=True)
             found = forget_region.forget_copies(order)
         except NotFound as problem:
             raise Http404 from problem
         except OJSError as problem:
-            blocked = str(problem)
-        return {"found": found, "blocked": blocked}
+            blocked, is_registered = str(problem), isinstance(problem, Conflict)
+        return {"found": found, "blocked": blocked, "is_registered": is_registered}

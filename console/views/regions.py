@@ -1,6 +1,7 @@
 """Regions: the health of each region, and the jobs of all regions."""
 
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from console.views.base import PageView
@@ -62,9 +63,9 @@ class RegionLine:
         return f"Drain region {self.row.id}? The router sends it no new jobs. {kept}"
 
     @property
-    def retry_ms(self) -> float:
-        """Return the milliseconds until the breaker permits a call."""
-        return self.health.retry_in_s * 1000
+    def retry_ms(self) -> int:
+        """Return the milliseconds until the breaker permits a call, in whole seconds."""
+        return ceil(self.health.retry_in_s) * 1000
 
 
 class Regions(PageView):

@@ -48,6 +48,7 @@ class TenantRemove(PageView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Read the jobs; a fixed number of statements. Raises Http404."""
+        from tenancy.domain.errors import TenantKept  # noqa: PLC0415 - the app may be absent
         from tenancy.services import tenants  # noqa: PLC0415 - the app may be absent
 
         name = kwargs["tenant_id"]
@@ -55,12 +56,14 @@ class TenantRemove(PageView):
             row = tenants.find(name)
         except NotFound as problem:
             raise Http404 from problem
+        obstacle = tenants.obstacle(row)
         states = [state for state in State if state in ALLOWED[Verb.CANCEL]]
         return super().get_context_data(
             row=row,
-            obstacle=tenants.obstacle(row),
+            obstacle=obstacle,
+            is_kept=isinstance(obstacle, TenantKept),
             touched=touched.of_tenant(name, states),
             may_force=may(self.request, "tenants.delete_with_jobs"),
-            title=f"Delete {name}",
+            title=f"Delete tenant {name}",
             **kwargs,
         )

@@ -8,7 +8,7 @@ from console.views.base import PageView
 from jobs.domain.errors import NotFound
 from jobs.domain.record.events import NAMES
 from webhooks.conf import conf
-from webhooks.models import Status
+from webhooks.models import Status, Subscription
 from webhooks.services.deliveries import DeliveryFilter, deliveries, delivery
 from webhooks.services.subscriptions import MOST, visible
 
@@ -68,10 +68,17 @@ class DeliveryPage(PageView):
         return super().get_context_data(
             delivery=found,
             attempts=attempts,
+            url=_target(found.subscription_id),
             body=bytes(found.body),
             can_retry=found.status != Status.PENDING,
             title=f"{found.event_type} {found.id[-12:]}",
         )
+
+
+def _target(subscription_id: str) -> str | None:
+    """Return the URL of a subscription; None if it was deleted."""
+    row = Subscription.objects.filter(id=subscription_id).values_list("url", flat=True)
+    return row.first()
 
 
 def _found(delivery_id: str, tenant: str | None) -> tuple[Any, list[Any]]:

@@ -96,6 +96,7 @@ class WorkflowDetail(PageView):
             drawing=draw(whole),
             completed=_count(whole, {StepState.COMPLETED}),
             failed=_count(whole, FAILURES),
+            callbacks=sum(step.callback != Callback.NONE for step in whole.steps),
             steps=named[:LISTED],
             bars=gantt.of_steps(named, timezone.now()),
             is_longer=len(whole.steps) > LISTED,

@@ -31,7 +31,7 @@ from jobs.services.read.show import show
 from ojs_tasks.installed import has_app
 
 if TYPE_CHECKING:  # the apps may be absent
-    from console.tenants import TenantLine
+    from console.tenants import TenantLine, Use
     from jobs.services.workers.workers import WorkerRow
     from scheduling.models import CronEntry
     from scheduling.services.cron_history import Execution
@@ -64,16 +64,16 @@ def of_tenant(line: "TenantLine", tenant: str | None) -> list[Cause]:
         found.append(tenant_throttled(name, detail, reduced.since, reduced.until))
     for use in line.reached:
         if use.name not in AT_START and not line.is_suspended:
-            found.append(_tenant_full(name, use.name, use.words, use.held, use.most))
+            found.append(_tenant_full(name, use))
     return found
 
 
-def _tenant_full(tenant: str, limit: str, words: str, held: int, most: int) -> Cause:
-    text = f"Tenant {tenant} has reached its limit {limit}."
-    detail = f"Its limit is {most:,} {words} jobs, and it has {held:,}."
-    if limit == "max_queues":
-        detail = f"Its limit is {most:,} queues, and it has {held:,}."
-    if not most:
+def _tenant_full(tenant: str, use: "Use") -> Cause:
+    text = f"Tenant {tenant} has reached its limit of “{use.label}”."
+    detail = f"Its limit is {use.most:,} {use.words} jobs, and it has {use.held:,}."
+    if use.name == "max_queues":
+        detail = f"Its limit is {use.most:,} queues, and it has {use.held:,}."
+    if not use.most:
         detail = "Its limit is 0."
     return Cause(
         text,

@@ -69,14 +69,14 @@ def test_the_assistant_follows_what_becomes_of_old_jobs(page: Page) -> None:
     page.goto(f"/console/versions/{TYPE}/")
     page.get_by_role("link", name="Check removal").click()
     first = page.get_by_role("region", name="Removal of 1.x")
-    expect(first).to_contain_text("1 available jobs of 1.0 are left")
-    expect(first).to_contain_text("1 schedules will send 1.0")
+    expect(first).to_contain_text("1 available job of 1.0 is left")
+    expect(first).to_contain_text("1 schedule will send 1.0")
     page.evaluate("window.isSamePage = true")
 
     answered(send("DELETE", f"jobs/{job}"))
     answered(send("DELETE", "cron/nightly"))
 
-    expect(first).not_to_contain_text("are left")
+    expect(first).not_to_contain_text("of 1.0 is left")
     expect(first).not_to_contain_text("will send")
     assert page.evaluate("window.isSamePage")
     page.get_by_label("Versions").fill("<9.0")

@@ -342,7 +342,9 @@ def test_the_page_of_a_type_tells_runs_errors_tenants_versions_and_workers(
     all_time = [one for one in context["spreads"] if one.is_bound]
     assert [(one.label, one.number) for one in all_time] == [("Wait", 4), ("Run", 3)]
     assert dict(context["sample"].tenants) == {"acme": 2, "zoo": 1, DEFAULT_TENANT: 1}
-    assert context["sample"].recent[0].id == dead.id
+    recent, latest = context["sample"].recent, context["sample"].latest
+    assert recent[0].id == dead.id
+    assert [latest[job.id] for job in recent] == sorted(latest.values(), reverse=True)
     assert [(one.attempts, one.lately, one.message) for one in context["errors"]] == [
         (1, 1, "it broke")
     ]

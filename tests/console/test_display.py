@@ -11,6 +11,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from console.filters import JobFilter, read_time
+from console.sizes import filesizeformat
 from console.templatetags.ojs import band, cron_reason, facts
 from console.times import NOTHING, age, average
 from console.versions import RuleLine, scale
@@ -377,3 +378,14 @@ def test_a_duration_of_an_event_is_named(console: Client) -> None:
 
     assert re.search(r"job\.started .* waited \d", page)
     assert re.search(r"job\.completed .* ran \d", page)
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (0, "0 bytes"), (1, "1 byte"), (112 * 1024, "112 KB"), (1153434, "1.1 MB"),
+        (10 * 2**30, "10 GB"),
+    ],
+)  # fmt: skip
+def test_sizes_have_no_spare_decimal(size: int, words: str) -> None:
+    assert filesizeformat(size).replace("\N{NO-BREAK SPACE}", " ") == words

@@ -14,7 +14,7 @@ from jobs.services.operate.undo import undo
 from tests.console.test_actions import act, messages_of
 from tests.console.test_pages import text, url
 from tests.cost import statements_of
-from tests.factories import JobFactory, stored_ids
+from tests.factories import JobFactory, stored, stored_ids
 from tests.scheduling.pools import of_tenant
 from tests.tenancy.wire import put as put_tenant
 
@@ -64,6 +64,34 @@ def test_a_purge_shows_its_jobs_by_state_and_tenant_with_ages_and_examples(conso
     assert "acme" in examples or first in examples
 
 
+def test_times_of_a_part_of_the_jobs_are_bounds(
+    console: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.walk.SLICE", 1)
+    stored(2, queue="mail", priority=0)
+    stored(1, queue="mail", scheduled_at="2999-01-01T00:00:00Z")
+
+    rows = rows_of(text(console, QUEUE))
+
+    states = [state.value for state in State]
+    for name, mark in (("Oldest, created", "≥"), ("Newest, created", "≤")):
+        assert mark in rows[name][states.index("available")]
+        assert mark not in rows[name][states.index("scheduled")]
+
+
+def test_jobs_that_ended_after_the_count_have_no_time(
+    console: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled()
+    monkeypatch.setattr("console.walk.first", lambda *_: [])
+
+    rows = rows_of(text(console, QUEUE))
+
+    states = [state.value for state in State]
+    assert rows["Oldest, created"][states.index("active")] == "not read"
+    assert rows["Oldest, created"][states.index("completed")] == NONE
+
+
 def test_a_preview_costs_the_same_with_many_jobs(console: Client) -> None:
     def cost(path: str) -> int:
         return statements_of(lambda: text(console, path))
@@ -88,6 +116,16 @@ def test_the_deletion_of_a_tenant_shows_its_jobs_that_have_not_ended(console: Cl
     assert "has 4 jobs that have not ended" in page
     assert TENANT in text(console, url("tenant", "acme"))
     assert console.get("/console/tenants/none/remove/").status_code == 404
+
+
+def test_a_tenant_with_jobs_is_deleted_with_its_jobs_only(console: Client) -> None:
+    filled()
+
+    page = text(console, TENANT)
+
+    assert "Delete tenant acme" in page
+    assert 'disabled aria-describedby="obstacle">Delete acme' in page
+    assert page.count("disabled aria-describedby") == 1
 
 
 def test_an_unknown_queue_has_no_preview(console: Client) -> None:

@@ -79,7 +79,7 @@ def test_a_scenario_is_simulated_and_compared(console: Client) -> None:
     assert shown.count("data-ojs-compared") == 4
     assert 'class="key before"' in shown
     assert 'class="key after"' in shown
-    for name in ("alpha", "beta", "blue", "_default"):
+    for name in ("alpha", "beta", "blue", "no tenant"):
         assert name in shown
     assert Audit.objects.get(action="scheduling.simulated").actor == "console:operator"
     assert page in text(console, url("simulate"))

@@ -91,9 +91,42 @@ def test_list_shows_shares_rates_and_limits_in_use(console: Client) -> None:
     assert "blue Blue Ltd" in shown
     line = re.search(r"blue Blue Ltd (.*?) red ", shown)
     assert line
-    for part in ("3 75 % 75 %", "10 5.0 1.0", "/2 active", "5/300 new", "/100 waiting", "0/7 sch"):
+    for part in (
+        "3 75 % 75 %",
+        "10 5.0 1.0",
+        "/2 active",
+        "5/300 new",
+        "/100 available and scheduled",
+        "0/7 sch",
+    ):
         assert part in line[1], part
     assert "none set" in shown
+
+
+def test_entitlements_of_tenants_with_jobs_add_up_whatever_the_survey_saw(
+    console: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("blue", weight=3.0)
+    put("red")
+    put("gone", weight=4.0)
+    of("red")
+    of("gone")
+    survey()
+    fetch(FetchRequest(("default",), 2, "w1"))  # empties both lanes
+
+    of("blue")
+
+    assert due() == {"blue": 1.0}
+    of("red")
+    assert due() == {"blue": 0.75, "red": 0.25}
+    monkeypatch.setattr("console.tenants.LANES", 1)
+    assert due() == {"blue": 3 / 5, "red": 1 / 5}  # by the survey
+
+
+def due() -> dict[str, float]:
+    """Return the entitlement of each tenant that has one, by the list."""
+    lines = page(TenantFilter()).lines
+    return {line.row.id: line.due for line in lines if line.due is not None}
 
 
 def test_list_puts_the_loudest_first_and_others_by_id(console: Client) -> None:
@@ -118,8 +151,8 @@ def test_who_is_loud_now_names_those_that_stand_out_and_why(console: Client) -> 
 
     assert [line.row.id for line in answer.context["noisy"]] == ["loud", "calm"]
     shown = words(answer.content.decode())
-    assert "90 % of all new jobs · limit of 0 active" in shown
-    assert "75 % of all starts" in shown
+    assert "90 % of all new jobs in the last 5 minutes · limit of 0 active" in shown
+    assert "75 % of all starts in the last 5 minutes" in shown
     assert not console.get(url("tenants", name="l")).context["noisy"]
 
 
@@ -146,7 +179,7 @@ def test_tenant_at_a_limit_is_marked(console: Client) -> None:
     of("blue", 3)
 
     assert "blue at a limit" in words(text(console, url("tenants")))
-    assert "3/3 waiting" in words(text(console, url("tenants")))
+    assert "3/3 available and scheduled" in words(text(console, url("tenants")))
 
 
 @pytest.mark.parametrize("sort", ["", "id"])
@@ -224,8 +257,10 @@ def test_noisy_tenants_come_first_with_their_signals(console: Client) -> None:
     assert listed(console, noisy="1") == ["noisy"]
     shown = words(answer.content.decode())
     for said in (
-        "500 wait, others: 3", "1200 new jobs a minute, others: 90", "30 of 40 active jobs",
-        "50 % of its attempts fail, others: 1 %",
+        "500 available jobs, median of the other tenants: 3",
+        "1,200 new jobs in the last minute, mean of the other tenants: 90",
+        "30 of all 40 active jobs",
+        "50 % of its attempts in the last minute failed, mean of the other tenants: 1 %",
     ):  # fmt: skip
         assert said in shown
 
@@ -275,7 +310,8 @@ def test_detail_shows_jobs_limits_queues_chart_and_audit(console: Client) -> Non
     shown = words(page_)
 
     for part in (
-        "3 available", "2 active", "2/2 limit reached", "/300", "max_queue_depth 3/100",
+        "3 available", "2 active", "2/2 limit reached", "New jobs in 1 min", "/300",
+        "Available and scheduled jobs 3/100",
         "40 enqueued", "mail 2 2 0", "pages 1 0 0", "tenant.configured", "asked for",
         "Fairness weight 3", "Jobs over a limit are refused",
     ):  # fmt: skip
@@ -283,6 +319,15 @@ def test_detail_shows_jobs_limits_queues_chart_and_audit(console: Client) -> Non
     assert f"{url('jobs')}?state=available&amp;queue=mail&amp;tenant=blue" in page_
     assert f"{url('jobs')}?state=active&amp;tenant=blue" in page_
     assert f"{url('audit')}?target=blue" in page_
+
+
+def test_jobs_without_a_tenant_have_one_name(console: Client) -> None:
+    (job,) = stored(1)
+
+    assert "no tenant _default" in words(text(console, url("tenants")))
+    assert "Tenant _default no tenant" in words(text(console, url("tenant", "_default")))
+    assert "Tenant no tenant" in words(text(console, url("job", job.id)))
+    assert re.search(r"default no tenant \d", words(text(console, url("jobs"))))
 
 
 def test_detail_of_the_default_tenant_is_always_there(console: Client) -> None:
@@ -519,11 +564,11 @@ def test_one_limit_is_set_and_the_others_stay(console: Client) -> None:
     put("blue", limits=LIMITS)
 
     told = act(console, "tenant-limit", id="blue", limit="max_concurrency", value="5", reason="x")
-    assert told == "max_concurrency of tenant blue is 5 from now on."
+    assert told == "“Active jobs” of tenant blue: 5 from now on."
     told = act(console, "tenant-limit", id="blue", limit="max_enqueue_rate", value="9", reason="x")
-    assert "is 9 in PT1M" in told
+    assert "“New jobs per minute” of tenant blue: 9" in told
     told = act(console, "tenant-limit", id="blue", limit="max_scheduled", value="", reason="x")
-    assert "is unlimited" in told
+    assert "“Scheduled jobs” of tenant blue: unlimited" in told
 
     row = tenants.find("blue")
     assert (row.max_concurrency, row.enqueue_limit, row.max_scheduled) == (5, 9, None)
@@ -645,7 +690,9 @@ def test_loud_tenant_is_found_limited_and_suspended(page: Page) -> None:
     assert tenants.find("loud").max_queue_depth is None  # the browser requires a reason
     panel.get_by_label("Reason").first.fill("ticket 7")
     panel.get_by_role("button", name="Set limit").first.click()
-    expect(page.get_by_role("status")).to_contain_text("max_queue_depth of tenant loud is 10")
+    expect(page.get_by_role("status")).to_contain_text(
+        "“Available and scheduled jobs” of tenant loud: 10"
+    )
     page.locator("#live").get_by_role("link", name="loud").first.click()
     expect(page.locator("h1")).to_contain_text("loud")
     expect(page.locator("#live")).to_contain_text("3/10")

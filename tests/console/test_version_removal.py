@@ -1,5 +1,6 @@
 """The assistant's page, and the jobs that a version touched. Spec: job-versioning 9.1, 10.2."""
 
+import re
 from typing import Any
 
 import pytest
@@ -42,10 +43,11 @@ def test_the_page_answers_for_each_major_as_the_api_does(console: Client) -> Non
         one["versions"]: (one["safe"], [why["code"] for why in one["reasons"]]) for one in removals
     }
     assert "Safe to remove 1.x" in page
-    assert "1 schedules will send 1.4" in page
-    assert "1 available jobs of 1.0 are left" in page
+    assert "1 schedule will send 1.4" in page
+    assert "1 available job of 1.0 is left" in page
     assert "&gt;=1.0 &lt;3.0" in page
     assert "blocks" in page
+    assert re.search(r"producers sent 1\.0 <time [^>]*>", page)
 
 
 def test_a_version_or_a_range_is_asked_for(console: Client) -> None:

@@ -1,5 +1,6 @@
 """The pages of versions and routing rules. Spec: contract 22."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -7,6 +8,7 @@ from django.contrib.auth.models import Permission, User
 from django.db.models import F
 from django.test import Client
 
+from console.versions import Slower
 from jobs.models import Audit
 from jobs.services.read import clock
 from tests.cost import statements_of
@@ -58,8 +60,8 @@ def test_a_type_shows_error_rates_with_their_confidence(console: Client) -> None
 
     page = console.get(ONE).content.decode()
 
-    assert "10 %" in page
-    assert "5.52 % to 17.4 %" in page
+    assert '10.0 % <span class="quiet">(5.5 to 17.4 %)</span>' in page
+    assert re.search(r"and after the rules were saved\s+<time", page)
     assert "no attempt ended" in page
     assert "above 5 % failed attempts, of at least 20" in page
     assert '<svg class="share band full"' in page
@@ -81,6 +83,31 @@ def test_a_plan_is_promoted_paused_and_rolled_back_by_buttons(console: Client) -
     assert "routing.rolled_back" in page
     actors = set(Audit.objects.exclude(action="routing.changed").values_list("actor", flat=True))
     assert actors == {"console:operator"}
+
+
+def test_a_rollback_stops_the_step_of_the_plan(console: Client) -> None:
+    put(plan=PLAN)
+    act(console, "promote")
+    act(console, "rollback")
+
+    page = console.get(ONE).content.decode()
+
+    assert 'aria-current="step"' not in page
+    steps = re.findall(r"<b>([\d.]+) %</b> <span>([a-z ]+)</span>", page)
+    assert steps == [("5", "done"), ("25", "stopped"), ("100", "not reached")]
+
+
+@pytest.mark.parametrize(
+    ("factors", "words"),
+    [
+        ((1.0, 0.69), "2.0 takes as long as 1.0 at p50, and 0.69 times as long at p95."),
+        ((1.5, 1.0), "2.0 takes 1.50 times as long as 1.0 at p50, and as long at p95."),
+    ],
+)
+def test_run_times_of_two_versions_are_compared_in_words(
+    factors: tuple[float, float], words: str
+) -> None:
+    assert Slower(parse_version("2.0"), parse_version("1.0"), *factors).words == words
 
 
 def test_a_button_of_rules_that_have_changed_does_nothing(console: Client) -> None:

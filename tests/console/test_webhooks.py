@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from jobs.domain.access.caller import Caller
 from tests.factories import stored_ids
@@ -117,9 +118,24 @@ def test_a_delivery_is_looked_at_and_sent_again(console: Client) -> None:
 
     assert len(listed.context["rows"]) == 1
     assert "refused &amp; gone" in shown
+    assert "https://example.org/" in shown
     assert "is sent again" in act(console, "webhook-retry", id="del_1")
     assert Delivery.objects.get().status == Status.PENDING
     assert console.get(f"{WEBHOOKS}deliveries/none/").status_code == 404
+
+
+def test_a_delivery_with_more_attempts_is_retrying(console: Client) -> None:
+    Delivery.objects.create(
+        id="del_1", subscription_id="sub_gone", event_id="e", event_type="job.completed",
+        body=b"{}", status=Status.FAILED, attempts=1, next_attempt_at=timezone.now(),
+    )  # fmt: skip
+
+    listed = console.get(WEBHOOKS, {"status": "failed"}).content.decode()
+    shown = console.get(f"{WEBHOOKS}deliveries/del_1/").content.decode()
+
+    for page in (listed, shown):
+        assert '<span class="badge retryable">retrying</span>' in page
+    assert "The subscription was deleted." in shown
 
 
 def test_who_may_only_look_at_jobs_sees_no_webhooks(viewer: User) -> None:

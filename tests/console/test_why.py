@@ -204,7 +204,7 @@ def test_a_tenant_names_the_limit_that_refuses_new_jobs(console: Client) -> None
 
     found = why(console, url("tenant", "blue"))
 
-    assert "Tenant blue has reached its limit max_queue_depth." in found
+    assert "Tenant blue has reached its limit of “Available and scheduled jobs”." in found
     assert url("tenant_edit", "blue") in found
 
 

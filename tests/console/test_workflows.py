@@ -1,5 +1,6 @@
 """The pages of workflows."""
 
+import re
 from typing import Any
 
 import pytest
@@ -128,6 +129,18 @@ def test_a_workflow_is_shown_with_links_to_its_jobs(console: Client) -> None:
         "Cancel this workflow" not in console.get(f"{LIST}{inner['workflow_id']}/").content.decode()
     )
     assert f"{LIST}{flow}/" in console.get(f"/console/jobs/{jobs['a'].id}/").content.decode()
+
+
+def test_callbacks_do_not_count_as_steps(console: Client) -> None:
+    flow = created(batch(job("a"), job("b"), on_success=job("c"), on_failure=job("d")))
+    run()
+
+    page = re.sub(r"\s+", " ", console.get(f"{LIST}{flow}/").content.decode())
+
+    assert "2 of 2 steps" in page
+    assert "2 callbacks, not counted as steps" in page
+    assert page.count('<span class="quiet">callback</span>') == 2
+    assert re.search(r"From <time.*?</time> to <time.*?</time>, [0-9.]+ (ms|s)\b", page)
 
 
 def test_an_error_is_shown_where_the_workflow_is(console: Client) -> None:

@@ -65,6 +65,8 @@ FORCES: Final = {
     Why.RESTING: Safe.YES,
 }
 
+PREPOSITION: Final = {Why.STILL_SENT: "at", Why.SENDS_UNKNOWN: "since"}  # before a reason's time
+
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
@@ -148,7 +150,13 @@ class Reason:
     """One fact behind an answer."""
 
     why: Why
-    message: str
+    text: str  # a sentence without its time
+    at: datetime | None = None
+
+    @property
+    def message(self) -> str:
+        """The sentence with its time."""
+        return f"{self.text} {PREPOSITION[self.why]} {_time(self.at)}" if self.at else self.text
 
     @property
     def forces(self) -> Safe:
@@ -191,8 +199,7 @@ def decide(removed: str, uses: Sequence[Use], bare: Use, looked: Looked) -> Remo
         *_of_sources(going, bare, looked),
     ]
     if going and not looked.reaches and not any(looked.is_recent(u.last_sent_at) for u in going):
-        message = f"enqueues are recorded only since {_time(looked.since)}"
-        reasons.append(Reason(Why.SENDS_UNKNOWN, message))
+        reasons.append(Reason(Why.SENDS_UNKNOWN, "enqueues are recorded only", looked.since))
     order = (Safe.NO, Safe.UNKNOWN, Safe.YES)
     reasons.sort(key=lambda reason: order.index(reason.forces))
     return Removal(removed, reasons[0].forces if reasons else Safe.YES, tuple(reasons))
@@ -201,21 +208,20 @@ def decide(removed: str, uses: Sequence[Use], bare: Use, looked: Looked) -> Remo
 def _of_going(use: Use, looked: Looked) -> list[Reason]:
     found = []
     if use.jobs.live:
-        found.append(Reason(Why.JOBS_LEFT, f"{_counted(use.jobs)} of {use.version} are left"))
+        are = "is" if use.jobs.live == 1 else "are"
+        found.append(Reason(Why.JOBS_LEFT, f"{_counted(use.jobs)} of {use.version} {are} left"))
     elif use.jobs.at_least:
         states = ", ".join(sorted(use.jobs.at_least))
         message = f"not all {states} jobs were looked at: some may be of {use.version}"
         found.append(Reason(Why.NOT_COUNTED, message))
     if looked.is_recent(use.last_sent_at):
-        message = f"producers sent {use.version} at {_time(use.last_sent_at)}"
-        found.append(Reason(Why.STILL_SENT, message))
+        found.append(Reason(Why.STILL_SENT, f"producers sent {use.version}", use.last_sent_at))
     if use.is_routed:
         found.append(Reason(Why.STILL_ROUTED, f"routing rules send jobs to {use.version}"))
     found += _of_coming(use, str(use.version), Why.WILL_BE_SENT)
     if use.dead_letters:
-        message = (
-            f"{use.dead_letters} jobs of {use.version} in the dead letter would wait if retried"
-        )
+        jobs = f"{use.dead_letters:,} {_plural('job', use.dead_letters)} of {use.version}"
+        message = f"{jobs} in the dead letter would wait if retried"
         found.append(Reason(Why.DEAD_LETTERS, message))
     return found
 
@@ -234,7 +240,8 @@ def _of_staying(use: Use, looked: Looked) -> list[Reason]:
 def _of_bare(bare: Use) -> list[Reason]:
     coming = _of_coming(bare, "no version", Why.UNVERSIONED_WILL_BE_SENT)
     if bare.jobs.live:
-        message = f"{_counted(bare.jobs)} have no version and go to any worker"
+        verbs = ("has", "goes") if bare.jobs.live == 1 else ("have", "go")
+        message = f"{_counted(bare.jobs)} {verbs[0]} no version and {verbs[1]} to any worker"
         return [Reason(Why.UNVERSIONED_LEFT, message), *coming]
     if bare.jobs.at_least:
         states = ", ".join(sorted(bare.jobs.at_least))
@@ -244,15 +251,24 @@ def _of_bare(bare: Use) -> list[Reason]:
 
 
 def _of_coming(use: Use, version: str, why: Why) -> list[Reason]:
-    active = [f"{one.senders} {one.source}" for one in use.coming if one.senders]
-    resting = [f"{one.resting} {one.source}" for one in use.coming if one.resting]
+    active = [_of_senders(one.senders, one.source) for one in use.coming if one.senders]
+    resting = [_of_senders(one.resting, one.source, "paused ") for one in use.coming if one.resting]
     found = []
     if active:
         found.append(Reason(why, f"{' and '.join(active)} will send {version}"))
     if resting:
-        message = f"{' and '.join(resting)} that rest would send {version}"
-        found.append(Reason(Why.RESTING, message))
+        found.append(Reason(Why.RESTING, f"{' and '.join(resting)} would send {version}"))
     return found
+
+
+def _of_senders(number: int, source: str, adjective: str = "") -> str:
+    """Say how many senders of a source there are; `source` begins with a noun in plural."""
+    noun, _, rest = source.partition(" ")
+    return f"{number:,} {adjective}{_plural(noun.removesuffix('s'), number)} {rest}".rstrip()
+
+
+def _plural(noun: str, number: int) -> str:
+    return noun if number == 1 else f"{noun}s"
 
 
 def _of_sources(going: Sequence[Use], bare: Use, looked: Looked) -> list[Reason]:
@@ -272,8 +288,9 @@ def _of_none(removed: str, uses: Sequence[Use], going: Sequence[Use]) -> list[Re
 
 def _counted(jobs: Jobs) -> str:
     names = ("available", "active", "scheduled", "retryable", "pending")
-    parts = [f"{number} {name}" for name in names if (number := getattr(jobs, name))]
-    return f"{'at least ' if jobs.at_least else ''}{' and '.join(parts)} jobs"
+    parts = [f"{number:,} {name}" for name in names if (number := getattr(jobs, name))]
+    listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    return f"{'at least ' if jobs.at_least else ''}{listed} {_plural('job', jobs.live)}"
 
 
 def _time(at: datetime | None) -> str:

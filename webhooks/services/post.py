@@ -20,6 +20,7 @@ from jobs.domain.outbound.address import Address, Target, is_private, read_targe
 from jobs.services.outbound.resolve import Refused, resolve
 from webhooks.conf import conf
 from webhooks.domain.verdict import Answer
+from webhooks.services.failures import describe
 
 SHOWN_BYTES = 1024
 REDIRECTS = {301, 302, 307, 308}  # repeat the request with the same body
@@ -35,12 +36,8 @@ def post(url: str, body: bytes, headers: Mapping[str, str], timeout_s: float) ->
     except httpx.TimeoutException:
         return Answer(None, _ms(began), error="timeout")
     except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as problem:
-        reason = "timeout" if monotonic() - began >= timeout_s else _reason(problem)
+        reason = "timeout" if monotonic() - began >= timeout_s else describe(problem)
         return Answer(None, _ms(began), error=reason)
-
-
-def _reason(problem: Exception) -> str:
-    return f"{type(problem).__name__}: {problem}"[:500].replace("\x00", "")
 
 
 def _follow(

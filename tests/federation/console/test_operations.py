@@ -56,6 +56,16 @@ def begin(client: Client, path: str = PATH, **form: str) -> Operation:
     return made
 
 
+def test_nothing_is_adopted_from_a_region_without_waiting_jobs(operator: Client) -> None:
+    button = '<button class="danger" disabled aria-describedby="none">Adopt waiting jobs</button>'
+    federate(mode="full")
+    assert button in shown(operator)
+
+    lost()
+
+    assert button not in shown(operator)
+
+
 def test_page_counts_what_can_be_adopted_and_what_stays(operator: Client) -> None:
     federate(mode="full")
     for n in range(3):
@@ -170,7 +180,9 @@ def test_copies_of_a_region_that_is_gone_are_removed(
     monkeypatch.setattr(region_operations, "SLICE", 2)
     federate()
     replicate(*[replica() for _ in range(5)])
-    assert "is registered" in shown(operator, "/console/regions/eu/forget/")
+    blocked = shown(operator, "/console/regions/eu/forget/")
+    assert "is registered" in blocked
+    assert "DELETE /ojs/v1/admin/federation/regions/eu" in blocked
     delete_region(EU)
     assert "/console/regions/eu/forget/" in shown(operator, "/console/regions/")
     assert "<strong>5</strong> copies" in shown(operator, "/console/regions/eu/forget/")

@@ -194,5 +194,26 @@ def test_all_senders_are_said_in_one_sentence() -> None:
 
     first, second = decide("1.0", [use], NONE, WHOLE).reasons
 
-    assert first.message == "2 schedules and 1 steps of workflows will send 1.0"
-    assert second.message == "4 steps of workflows that rest would send 1.0"
+    assert first.message == "2 schedules and 1 step of workflows will send 1.0"
+    assert second.message == "4 paused steps of workflows would send 1.0"
+
+
+@pytest.mark.parametrize(
+    ("jobs", "message"),
+    [
+        (Jobs(active=1), "1 active job of 1.0 is left"),
+        (Jobs(available=1, active=1), "1 available and 1 active jobs of 1.0 are left"),
+        (
+            Jobs(available=1, active=6, retryable=1000),
+            "1 available, 6 active and 1,000 retryable jobs of 1.0 are left",
+        ),
+        (
+            Jobs(active=1, at_least=frozenset({"active"})),
+            "at least 1 active job of 1.0 is left",
+        ),
+    ],
+)
+def test_remaining_jobs_are_said_as_a_list(jobs: Jobs, message: str) -> None:
+    found = decide("1.0", [Use(Version(1), jobs)], NONE, WHOLE)
+
+    assert found.reasons[0].message == message

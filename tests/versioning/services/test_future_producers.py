@@ -60,7 +60,7 @@ def test_a_schedule_that_carries_a_version_stands_against_it(says: dict[str, Any
     assert said() == ("no", ["will_be_sent"])
     assert use("1.2")["will_be_sent"] == [{"source": "schedules", "senders": 1, "resting": 0}]
     (removal,) = assess(TYPE, ["1.x"]).removals
-    assert removal.reasons[0].message == "1 schedules will send 1.2"
+    assert removal.reasons[0].message == "1 schedule will send 1.2"
     assert assess(TYPE, ["1.0"]).removals[0].safe == "yes"
     text, code = versions("--remove", "1.x")
     assert code == 3
