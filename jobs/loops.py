@@ -42,7 +42,6 @@ logger = logging.getLogger("ojs.loops")
 
 FOLLOW_S = 1.0  # how often a standby tries to take the lock
 RETRY_S, LONGEST_RETRY_S = 1.0, 5.0  # pause after the first failure, and after many
-RESTS = 10  # a pause lasts up to so many times the run before: see Loop.longest_ms
 SOON_S = 0.001  # pause of a loop with due times after a run that changed rows
 NOTE_S = 5.0  # how often a leader stores that its loop runs
 
@@ -147,21 +146,19 @@ class LoopRunner:
             observe_tick(loop.name, took)
             attempts.went_well()
             idle = 0 if changed else idle + 1
-            least = min(loop.longest_ms / 1000, took * RESTS)
             with self._pulse.paused(loop.name):
-                self._pause(loop, seen, least, idle)
+                self._pause(loop, seen, loop.pause_s(took), idle)
             noted = monotonic()
 
-    def _pause(self, loop: Loop, seen: Seen, least_s: float, idle: int) -> None:
-        interval_s = loop.interval_ms / 1000
+    def _pause(self, loop: Loop, seen: Seen, pause_s: float, idle: int) -> None:
         if loop.due_in_ms is not None:
             # a due row that the run left is locked, or cannot change now
-            self._pulse.rest(loop, interval_s if idle else SOON_S, seen)
+            self._pulse.rest(loop, loop.interval_ms / 1000 if idle else SOON_S, seen)
         elif idle > 1 and (loop.reads_events or loop.while_rows_of):
             # the last run saw all that was there when the run before it ended
-            self._pulse.rest(loop, max(least_s, interval_s), seen)
+            self._pulse.rest(loop, pause_s, seen)
         else:
-            self._stop.wait(max(least_s, interval_s))
+            self._stop.wait(pause_s)
 
     def _run_batches(self, loop: Loop) -> Iterator[int]:
         """Run batches until one is not full; yields the rows that each changed."""

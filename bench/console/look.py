@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
+from attention.extension import AttentionExtension
 from attention.services.look import look
 from jobs import caches
 
-EVERY_MS = 10_000  # between two looks of the loop
 MOST_SHARE = 0.01  # of a core
 
 
@@ -21,13 +21,14 @@ class Looks:
     @property
     def share(self) -> float:
         """Return the share of a core at most: server and database together take the whole time."""
-        return self.ms / EVERY_MS
+        (loop,) = AttentionExtension().loops()
+        return self.ms / 1000 / (self.ms / 1000 + loop.pause_s(self.ms / 1000))
 
     def __str__(self) -> str:
         """Return the line of the report."""
         return (
             f"findings: first look {self.first_ms:.0f} ms, later {self.ms:.0f} ms (median),"
-            f" {self.share:.2%} of a core with a look every {EVERY_MS // 1000} s"
+            f" {self.share:.2%} of a core with the pauses of the loop"
             f"{'  ABOVE' if self.share > MOST_SHARE else ''}"
         )
 

@@ -21,12 +21,17 @@ class Loop:
     due_in_ms: Callable[[], int | None] | None = None
     due_in_look: str = ""  # the member of queries.Look that has the same number
     full: int = 1  # rows of a full batch, which the next one follows at once
-    longest_ms: int = 0  # up to this: a pause is ten times as long as the run before it
+    longest_ms: int = 0  # up to this: a pause is `rests` times as long as the run before it
+    rests: int = 10
     rest_ms: int = 0  # between batches, for work that must not slow down other work
     # Both let a loop without work rest: until an event is recorded or the configuration changes, or
     # until one of these tables, which are all empty, has a row. Otherwise it runs at each interval.
     reads_events: bool = False
     while_rows_of: tuple[str, ...] = ()
+
+    def pause_s(self, took_s: float) -> float:
+        """Return how long to pause after a run, in seconds."""
+        return max(self.interval_ms / 1000, min(self.longest_ms / 1000, took_s * self.rests))
 
 
 @dataclass(frozen=True, slots=True)

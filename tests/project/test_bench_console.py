@@ -71,8 +71,9 @@ def test_looks_for_findings_are_measured(database: Database) -> None:
     looked = looks(2)
 
     assert 0 < looked.share < 1
-    assert str(Looks(250.0, 99.0)).endswith("0.99% of a core with a look every 10 s")
-    assert str(Looks(99.0, 250.0)).endswith("2.50% of a core with a look every 10 s  ABOVE")
+    assert str(Looks(250.0, 99.0)).endswith("0.98% of a core with the pauses of the loop")
+    assert Looks(99.0, 400.0).share < 0.01  # the pause grows
+    assert str(Looks(99.0, 1000.0)).endswith("1.64% of a core with the pauses of the loop  ABOVE")
 
 
 def test_what_is_above_a_bound_is_marked_with_its_slowest_statement() -> None:

@@ -28,17 +28,18 @@ WITH waiting AS MATERIALIZED (
              LIMIT 1000) AS l
       JOIN ojs_lane AS x ON x.id = l.lane_id
 ), lane AS MATERIALIZED (
-    SELECT ojs_queue_of(l.queue) AS queue, r.enqueued_at
+    SELECT ojs_queue_of(l.queue) AS queue, min(r.enqueued_at) AS oldest_at
       FROM (SELECT x.id, x.queue, x.low FROM ojs_lane AS x
              WHERE x.active AND x.blocked_by IS NULL AND NOT x.paused
                AND EXISTS (SELECT FROM alone) LIMIT 5000) AS l
      CROSS JOIN LATERAL (SELECT x.enqueued_at FROM ojs_ready AS x
                           WHERE x.lane_id = l.id AND x.seq >= l.low - 128
                           ORDER BY x.lane_id, x.seq LIMIT 1) AS r
+     GROUP BY 1
 ), dated AS MATERIALIZED (
-    SELECT a.*, o.at AS oldest_at, d.at AS started_at, g.at AS gone_at, g.quiet
+    SELECT a.*, o.oldest_at, d.at AS started_at, g.at AS gone_at, g.quiet
       FROM alone AS a
-     CROSS JOIN LATERAL (SELECT min(l.enqueued_at) AS at FROM lane AS l WHERE l.queue = a.queue) AS o
+      JOIN lane AS o USING (queue)  -- without one, all lanes of the queue are held back
      CROSS JOIN LATERAL (SELECT max(x.last_at) AS at FROM ojs_dispatch AS x
                           WHERE x.queue = a.queue) AS d
      CROSS JOIN LATERAL (
@@ -55,7 +56,6 @@ SELECT d.queue, NULL::text, greatest(d.oldest_at, d.gone_at, d.started_at), d.jo
        jsonb_build_object('gone_at', d.gone_at,
                           'quiet', coalesce(to_jsonb(d.quiet), '[]'))::text
   FROM dated AS d
- WHERE d.oldest_at IS NOT NULL  -- else all its lanes are held back
-   AND NOT EXISTS (SELECT FROM busy AS b WHERE b.queue = d.queue)
+ WHERE NOT EXISTS (SELECT FROM busy AS b WHERE b.queue = d.queue)
    AND greatest(d.oldest_at, d.gone_at, d.started_at) < now() - %(after_s)s::int * interval '1 second'
  ORDER BY d.jobs DESC
