@@ -17,7 +17,7 @@ from jobs.models import DEFAULT_TENANT
 from jobs.services.read.find import pattern
 from jobs.services.read.show import show_many
 
-LOOKED = 5_000  # latest dead jobs that are read
+LOOKED = 4_000  # latest dead jobs that are read
 SHOWN = 25  # groups
 DRAWN = 5  # groups with a line of their own in the chart
 BINS = 48  # of a trend, at most
