@@ -5,9 +5,9 @@
 -- `size` entries of each action or target.
 WITH bound AS MATERIALIZED (
     SELECT coalesce((SELECT a.id FROM ojs_audit AS a WHERE a.at >= %(since)s::timestamptz
-                      ORDER BY a.at LIMIT 1), 9223372036854775807) AS first,
+                      ORDER BY a.at, a.id LIMIT 1), 9223372036854775807) AS first,
            coalesce((SELECT a.id FROM ojs_audit AS a WHERE a.at < %(until)s::timestamptz
-                      ORDER BY a.at DESC LIMIT 1), 0) AS last
+                      ORDER BY a.at DESC, a.id DESC LIMIT 1), 0) AS last
 ), entry AS (
     SELECT e.* FROM unnest(CASE WHEN %(targets)s::text[] IS NULL THEN %(actions)s::text[]
                                 ELSE %(everywhere)s::text[] END) AS n (action)

@@ -31,7 +31,7 @@ def test_a_worker_shows_what_it_runs_and_said(console: Client) -> None:
     page = text(console, url("worker", "w/1"))
 
     assert url("job", job_id) in page
-    assert "3.0\N{NO-BREAK SPACE}MB" in page
+    assert "3\N{NO-BREAK SPACE}MB" in page
     assert "process 7" in page
     assert "declares no versions" in page
     assert console.get(url("worker", "unknown")).status_code == 404
