@@ -473,6 +473,7 @@ SENDERS = {
     "ojs_project/serving/server.py",  # serves clients
     "ojs_project/serving/streams.py",  # serves clients
     "ojs_tasks/remote/client.py",  # to the server that the settings of a host name
+    "webhooks/services/failures.py",  # names the errors of post.py, opens nothing
     "webhooks/services/post.py",
 }
 

@@ -9,6 +9,7 @@ from typing import Final
 import httpx
 
 LONGEST: Final = 500  # characters of an unknown error
+DEEPEST: Final = 20  # causes of an error
 KINDS: Final[dict[type[BaseException], str]] = {  # the first match counts
     socket.gaierror: "host name not found",
     UnicodeError: "host name not valid",
@@ -40,7 +41,10 @@ def describe(problem: Exception) -> str:
     return f"{type(problem).__name__}: {problem}"[:LONGEST].replace("\x00", "")
 
 
-def _causes(problem: BaseException | None) -> Iterator[BaseException]:
-    while problem is not None:
-        yield problem
-        problem = problem.__cause__ or problem.__context__
+def _causes(problem: BaseException) -> Iterator[BaseException]:
+    one: BaseException | None = problem
+    for _ in range(DEEPEST):
+        if one is None:
+            return
+        yield one
+        one = one.__cause__ or one.__context__
