@@ -47,11 +47,10 @@ class Group:
 
     @property
     def hit(self) -> list[tuple[str, int]]:
-        """Return the tenants with the most jobs of the group; an empty name is no tenant."""
+        """Return the tenants with the most jobs of the group; empty if no job has a tenant."""
         if not self.tenants.keys() - {DEFAULT_TENANT}:
             return []
-        named = self.tenants.most_common(NAMED)
-        return [("" if name == DEFAULT_TENANT else name, jobs) for name, jobs in named]
+        return self.tenants.most_common(NAMED)
 
     @property
     def further(self) -> int:

@@ -33,7 +33,7 @@ class Saved:
 
 
 def read(user: Any, page: str) -> Saved:
-    """Return what a user has saved of a page, and the views that others share."""
+    """Return the columns and views of a user for a page, and the shared views of others."""
     found = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), page=page)
     views = list(found.select_related("owner").order_by("name", "pk")[: 2 * MOST])
     named = [view for view in views if view.name != UNNAMED]
