@@ -12,6 +12,7 @@ from jobs.services.record.aggregate import aggregate_events
 
 T = TypeVar("T")
 DEADLINE_S = 30.0
+OTHERS_DEADLINE_S = 180.0  # until the transactions of tests in other databases have ended
 
 
 @contextmanager
@@ -35,9 +36,9 @@ def at_once(works: Iterable[Callable[[], T]]) -> list[T]:
         return [future.result() for future in [start(work) for work in todo]]
 
 
-def until(check: Callable[[], bool]) -> None:
-    """Repeat a check of the database until it is true; fail after DEADLINE_S."""
-    end = monotonic() + DEADLINE_S
+def until(check: Callable[[], bool], deadline_s: float = DEADLINE_S) -> None:
+    """Repeat a check of the database until it is true; fail after the deadline."""
+    end = monotonic() + deadline_s
     while not check():
         assert monotonic() < end, "it did not happen"
 
@@ -79,7 +80,7 @@ def wait_until_old_rows_are_dead() -> None:
             )
             return bool(cursor.fetchone()[0])
 
-    until(is_oldest)
+    until(is_oldest, OTHERS_DEADLINE_S)
 
 
 def wait_until_complete() -> None:
@@ -97,7 +98,7 @@ def wait_until_complete() -> None:
             )
             return bool(cursor.fetchone()[0])
 
-    until(is_complete)
+    until(is_complete, OTHERS_DEADLINE_S)
 
 
 def aggregate_all() -> None:

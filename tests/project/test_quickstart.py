@@ -237,7 +237,8 @@ def test_slow_clients_do_not_stop_the_server(running: Quickstart) -> None:
             lines.enter_context(line).sendall(begun)
 
         assert get(f"{running.url}/livez").status_code == 200
-        assert run_curl(running).status_code == 201
+        # a loaded machine may need a second try
+        until(lambda: run_curl(running).status_code == 201, "a stored job")
 
 
 @pytest.mark.long

@@ -67,13 +67,13 @@ from jobs.domain.access.caller import Caller
 from jobs.models import Audit, Staff
 from jobs.services.access.staff import restrict, tenants_of
 from django.http import QueryDict
-from console.saved import save, views
+from console.saved import read, save
 
 bob = User.objects.create_user("bob", password="for-this-test")
 bob.groups.add(Group.objects.get(name="ojs_viewer"))
 restrict(bob, ["north"], Caller("manage.py"))
 save(QueryDict("page=jobs&name=mine"), Caller("console:bob"))
-print(bob.ojs_staff.tenants, [view.owner.username for view in views(bob, "jobs")])
+print(bob.ojs_staff.tenants, [view.owner.username for view in read(bob, "jobs").views])
 print(User.objects.get(pk=bob.pk).has_perm("ojs_jobs.view_job"))
 print(sorted(Audit.objects.values_list("action", flat=True)))
 bob.delete()
