@@ -15,13 +15,15 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the library's signature
         """Build a mapping; refuse duplicate keys and keys that are not strings."""
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for key in keys:
+        met = set[str]()
+        for node_of_key, _ in node.value:
+            key = self.construct_object(node_of_key, deep=True)
             if not isinstance(key, str):
                 problem = f"the member name {key!r} is not text: put it in quotes"
-            elif keys.count(key) > 1:
+            elif key in met:
                 problem = f"{key} is given twice: remove one"
             else:
+                met.add(key)
                 continue
             raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
         return super().construct_mapping(node, deep=deep)
