@@ -161,7 +161,9 @@ def one_slice(verb: str, asked: JobFilter) -> None:
         walk.pick(asked, states, following)
 
 
-@pytest.fixture(scope="module", params=["1 lane", "10,000 lanes"])
+@pytest.fixture(
+    scope="module", params=[pytest.param("1 lane", marks=pytest.mark.long), "10,000 lanes"]
+)
 def size(
     request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[str]:

@@ -34,8 +34,8 @@ REGION = re.compile(r"https://(?:us|eu)\.")
 README = ROOT / "README.md"
 LONG = pytest.mark.long
 SLOW = {  # they start many processes
-    "celery.md", "django-tasks.md", "federation.md", "handlers.md", "remote.md", "testing.md",
-    "workflows.md",
+    "celery.md", "django-tasks.md", "federation.md", "handlers.md", "host.md", "remote.md",
+    "sample.md", "testing.md", "workflows.md",
 }  # fmt: skip
 KEY_FILE = "/run/secrets/ojs-key"
 PAGES = [page.source for page in stage.pages()]

@@ -24,6 +24,7 @@ from jobs.models import ApiKey, Staff
 from jobs.permits import required, table
 from jobs.services.access import api_keys
 from jobs.services.access.api_keys import NewKey, create
+from tests.effort import of_each
 from tests.jobs.api.refusals import BODIES, DOCUMENT, ERROR, STREAMS
 from tests.jobs.api.routes import views
 from tests.tenancy.served import asks, things
@@ -34,8 +35,8 @@ OWN_PAGE = {"Sec-Fetch-Site": "same-origin"}
 ROLES = ("ojs_viewer", "ojs_operator", "ojs_admin")
 # malicious values for paths, queries and members
 HOSTILE = (
-    "\0", "..", "../../etc/passwd", "'; DROP TABLE ojs_job; --", "%s%n{0}", "a" * 3000, "\u202e",
-    "😀", "-1", "\r\nX-Injected: 1", "${jndi:ldap://localhost}", "<script>alert(1)</script>",
+    "\0", "..", "../../etc/passwd", "%s%n{0}", "\u202e", "'; DROP TABLE ojs_job; --", "😀", "-1",
+    "\r\nX-Injected: 1", "<script>alert(1)</script>", "a" * 3000, "${jndi:ldap://localhost}",
 )  # fmt: skip
 
 
@@ -321,8 +322,9 @@ def test_a_limited_key_changes_no_job_of_others(theirs: list[Names]) -> None:
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("value", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_values_fail_no_operation(theirs: list[Names], value: str) -> None:
+@pytest.mark.parametrize("number", of_each(range(len(HOSTILE))))
+def test_hostile_values_fail_no_operation(theirs: list[Names], number: int) -> None:
+    value = HOSTILE[number]
     before = things.snapshot(theirs)
     caller = _key("bound admin", "admin", tenant=MINE)
     found: list[str] = []

@@ -161,6 +161,7 @@ def test_what_refers_to_a_user_is_deleted_with_the_user(host: Host) -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_second_migrate_changes_nothing(host: Host) -> None:
     for alias in ("default", "ojs"):
         done = host.run("manage.py", "migrate", "--database", alias)

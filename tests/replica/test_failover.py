@@ -135,6 +135,7 @@ def test_a_statement_without_a_bound_leaves_a_frozen_primary_that_was_replaced(
         assert where(hosts) == str(pair.standby.sockets)
 
 
+@pytest.mark.long
 def test_one_host_is_connected_as_before(pair: Pair, hosts: BaseDatabaseWrapper) -> None:
     hosts.settings_dict["HOST"] = str(pair.main.sockets)
 
@@ -142,6 +143,7 @@ def test_one_host_is_connected_as_before(pair: Pair, hosts: BaseDatabaseWrapper)
     assert hosts.connection.timeline == 0
 
 
+@pytest.mark.long  # `make drill-failover-quick` does the same with two servers
 def test_a_server_leaves_a_primary_that_froze_and_returned(pair: Pair, serve: Serve) -> None:
     site = serve(
         DATABASE_URL=url_of(pair.main, pair.standby), OJS_REPLICA_DATABASE_URL="",

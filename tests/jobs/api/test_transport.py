@@ -85,18 +85,16 @@ def test_a_proxy_names_client_and_certificate_to_a_real_server(
     assert (entry.actor, entry.address) == ("billing", "203.0.113.9")
 
 
-@pytest.mark.parametrize(
-    "second", ["X_Client_Subject", "X-Client_Subject", "x_client-subject", "X-Client-Subject"]
-)
 @spec("contract 31.4")
-def test_a_second_spelling_of_the_subject_is_refused(guarded: httpx.Client, second: str) -> None:
+def test_a_second_spelling_of_the_subject_is_refused(guarded: httpx.Client) -> None:
     api_keys.create(api_keys.NewKey("billing", ("admin",), tls_subject=SUBJECT))
     of_proxy = [("X-Forwarded-Proto", "https"), ("X-Client-Subject", "CN=nobody")]
 
-    for headers in ([*of_proxy, (second, SUBJECT)], [(second, SUBJECT), *of_proxy]):
-        answer = guarded.get("/ojs/v1/queues", headers=headers)
+    for name in ("X_Client_Subject", "X-Client_Subject", "x_client-subject", "X-Client-Subject"):
+        for headers in ([*of_proxy, (name, SUBJECT)], [(name, SUBJECT), *of_proxy]):
+            answer = guarded.get("/ojs/v1/queues", headers=headers)
 
-        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_request")
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_request")
 
 
 @pytest.mark.django_db

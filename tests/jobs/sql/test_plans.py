@@ -72,6 +72,7 @@ from jobs.services.workers.heartbeat import Report, heartbeat
 from ojs_tasks.worker.ports import Suspend
 from tests.concurrency import wait_until_old_rows_are_dead
 from tests.conftest import ROOT, statements_in
+from tests.effort import of_each
 from tests.factories import DraftFactory, error, stored
 from tests.jobs.sql.volume import (
     AGGREGATED,
@@ -693,8 +694,10 @@ def test_events_that_are_not_aggregated_yet_are_bounded_on_both_sides() -> None:
 
 
 @pytest.mark.usefixtures("full")
-@pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("mode", [CUSTOM, GENERIC])
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [*((name, GENERIC) for name in CALLS), *((name, CUSTOM) for name in of_each(CALLS))],
+)
 def test_statement_at_volume_reads_what_it_needs(name: str, mode: str) -> None:
     set_mode(mode)
 
