@@ -1,6 +1,6 @@
 """Every action and every form of the console, pressed in Chromium by a superuser.
 
-`make test` presses a third of them, and `test_audited.py` sends each without a browser.
+`make test` presses a part of them, and `test_audited.py` sends each without a browser.
 """
 
 import re
