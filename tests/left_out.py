@@ -39,7 +39,10 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests whose fixture cannot be made: no browser, no built site."""
+    """Leave out the tests whose fixture cannot be made: no browser, built site or published case.
+
+    pytest would skip the test of a case if there is none.
+    """
     missing = {name for name, is_there in _needs().items() if not is_there}
     left = [item for item in items if missing & set(getattr(item, "fixturenames", ()))]
     if not left:
@@ -51,7 +54,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _needs() -> dict[str, bool]:
     """Return whether each of these fixtures can be made."""
-    return {"browser": has_browser(), "built_site": site.is_built()}
+    return {
+        "browser": has_browser(),
+        "built_site": site.is_built(),
+        "published_case": cases.FOLDER is not None,
+    }
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -6,12 +6,28 @@ from typing import Any
 import yaml
 
 from jobs.domain.errors import Unprocessable
+from jobs.domain.wire.jsonio import REQUEST_DEPTH
 
 LONGEST_TEXT = 256 * 1024
 
 
 class _Loader(yaml.SafeLoader):
-    """Reject duplicate members, which YAML would silently replace."""
+    """Reject duplicate members, which YAML would silently replace, and deep texts early."""
+
+    level = 0  # of the node that is read
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Read the next node; refuse one that is nested deeper than a request may be."""
+        if not self.check_event(yaml.CollectionStartEvent):
+            return super().compose_node(parent, index)
+        if self.level == REQUEST_DEPTH:
+            problem = f"it is nested deeper than {REQUEST_DEPTH} levels"
+            raise yaml.composer.ComposerError(None, None, problem, self.peek_event().start_mark)
+        self.level += 1
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self.level -= 1
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the library's signature
         """Build a mapping; refuse duplicate keys and keys that are not strings."""

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from django.core.management import CommandError
 
 from ojs_project.management.commands.quickstart import Command
 from tests.conftest import ROOT
@@ -177,13 +176,14 @@ def test_an_open_host_without_keys_is_refused(
 
 
 @pytest.mark.parametrize("arguments", [("--port", "0"), ("--port", "70000"), ("--workers", "0")])
-def test_impossible_numbers_are_refused(arguments: tuple[str, str]) -> None:
-    parser = Command().create_parser("manage.py", "quickstart")
+def test_impossible_numbers_are_refused(
+    arguments: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        Command().run_from_argv(["manage.py", "quickstart", *arguments])
 
-    with pytest.raises(CommandError) as refused:
-        parser.parse_args(arguments)
-
-    assert f"argument {arguments[0]}: {arguments[1]} is not a" in str(refused.value)
+    assert ended.value.code == 2
+    assert f"error: argument {arguments[0]}: {arguments[1]} is not a" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import orjson
 import pytest
 
 from jobs.domain.dispatch.claim import LaneKey, Strategy
 from jobs.domain.errors import OJSError
+from jobs.domain.wire.jsonio import REQUEST_DEPTH
+from scheduling.domain import yaml_text
 from scheduling.domain.change import parse_change
 from scheduling.domain.scenario import parse_scenario
 from scheduling.domain.workload import Arrival, Workers
@@ -170,7 +173,7 @@ def test_what_is_wrong_with_a_change_is_named(raw: dict[str, Any], field: str) -
     "text",
     [
         "pools: [", "- a", "a: 1\na: 2", "1: a", "on: a", "a: !!python/object:os.system x",
-        "a: " * 100_000, "[" * 1000,
+        "a: " * 100_000, "[" * 5000, "&a {<<: *a}", "a: &a [*a]\nb: {<<: *a}",
     ],
 )  # fmt: skip
 def test_what_is_no_yaml_object_is_refused(text: str) -> None:
@@ -180,12 +183,41 @@ def test_what_is_no_yaml_object_is_refused(text: str) -> None:
     assert refused.value.details["field"] == "changes"
 
 
-def test_an_object_of_many_members_is_read_member_by_member() -> None:
-    members = 20_000  # comparing each with all others would take long
+@pytest.mark.parametrize(
+    ("deepest", "is_read"), [(REQUEST_DEPTH, True), (REQUEST_DEPTH + 1, False)]
+)
+def test_yaml_is_as_deep_as_a_request_at_most(deepest: int, is_read: bool) -> None:
+    text = '{"a": ' * (deepest - 1) + "[1]" + "}" * (deepest - 1)
 
-    found = read_yaml("".join(f"a{number}: 1\n" for number in range(members)), "changes")
+    if is_read:
+        assert read_yaml(text, "changes") == orjson.loads(text)
+        return
+    with pytest.raises(OJSError, match=f"it is nested deeper than {REQUEST_DEPTH} levels"):
+        read_yaml(text, "changes")
+
+
+def test_members_are_not_compared_with_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    class Counted(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    construct = yaml_text._Loader.construct_scalar
+    monkeypatch.setattr(
+        yaml_text._Loader, "construct_scalar", lambda *args: Counted(construct(*args))
+    )
+    members = 500
+
+    found = read_yaml("".join(f"a{number}: b\n" for number in range(members)), "changes")
 
     assert len(found) == members
+    assert compared <= members
 
 
 def test_an_empty_text_is_an_empty_object() -> None:
