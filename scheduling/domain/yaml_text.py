@@ -22,7 +22,8 @@ class _Loader(yaml.SafeLoader):
             return super().compose_node(parent, index)
         if self.level == REQUEST_DEPTH:
             problem = f"it is nested deeper than {REQUEST_DEPTH} levels"
-            raise yaml.composer.ComposerError(None, None, problem, self.peek_event().start_mark)
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # of the stubs
+            raise yaml.composer.ComposerError(None, None, problem, mark)
         self.level += 1
         try:
             return super().compose_node(parent, index)
