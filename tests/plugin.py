@@ -26,7 +26,7 @@ CLUSTER: list[Cluster] = []
 FOR_TESTS = {
     "fsync": "off",
     "shared_buffers": "256MB",
-    "max_connections": "300",
+    "max_connections": "600",  # five processes, each with up to two servers of sixty connections
     "full_page_writes": "off",
     "idle_in_transaction_session_timeout": "0",
 }
